@@ -2,8 +2,8 @@ import type { Readable } from "node:stream";
 import type { SendEmailBinding } from "./scripts/script.ts";
 
 /**
- * The interfaces through which workers use mail and video. Both are domains above this one and implement them;
- * src/server connects them.
+ * The interfaces through which workers use mail and video. Those two domains depend on this one and implement the
+ * interfaces; src/server connects them.
  */
 export interface SendEmailPort {
   /**
@@ -47,8 +47,9 @@ export interface BuiltMail {
 /** The videos of an account, for the `stream` binding. */
 export interface StreamPort {
   /**
-   * One operation of the binding, named after its methods ("video/details", "upload"), with its unvalidated arguments.
-   * `bytes`: the stream passed by the caller. Resolves with the result of the binding's promise; throws UserError.
+   * Runs one operation of the binding, named after the binding's methods ("video/details", "upload"), with its
+   * unvalidated arguments. `bytes` is the stream passed by the caller. Resolves with the result of the binding's
+   * promise; throws UserError.
    */
   call(caller: StreamCaller, operation: string, args: unknown[], bytes?: Readable): Promise<unknown>;
 }

@@ -18,7 +18,7 @@ export interface R2HttpHandlerOptions {
   isOwnHost(host: string): boolean;
   /** Failed authentication attempts allowed per client network in five minutes; 0: no limit. */
   failureLimit: number;
-  /** True if the hosts of the API are known; otherwise any host may be one, and no custom domain applies. */
+  /** True if the hosts of the API are known; otherwise any host may be an API host, and no custom domain applies. */
   hasApiHost: boolean;
 }
 
@@ -26,7 +26,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<v
 
 /** The HTTP endpoints of R2 in addition to the v4 API. */
 export interface R2HttpHandlers {
-  /** The handler of the S3 endpoint on the API's host, by path prefix. The account id follows the prefix. */
+  /** The handlers of the S3 endpoint on the API's host, by path prefix. The account id follows the prefix. */
   prefixes: Record<string, Handler>;
   /** Resolves with the handler of an S3 endpoint or a public bucket, by host name (lower case, without a port). */
   handlerFor(host: string): Handler | undefined | Promise<Handler | undefined>;

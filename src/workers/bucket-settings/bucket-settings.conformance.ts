@@ -163,7 +163,7 @@ export function bucketSettingsConformance(engine: TestEngine): void {
     await deletedZones.close();
   });
 
-  test("a domain that another account left over is replaced", async (t) => {
+  test("a domain that remains from another account is replaced", async (t) => {
     const { settings, id } = await start(engine, t);
     const domain: CustomDomain = {
       domain: "files.example.com",

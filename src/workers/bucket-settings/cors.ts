@@ -4,7 +4,10 @@ import { corsMethods, type CorsMethod, type CorsRule } from "./port.ts";
 const MAX_RULES = 100;
 const MAX_POLICY_BYTES = 64 * 1024;
 const MAX_HEADERS_PER_RULE = 100;
-/** Each is compared with each allowed header, and a preflight needs no authentication. */
+/**
+ * Maximum number of headers in a preflight. Each of them is compared with each allowed header, and a preflight needs no
+ * authentication.
+ */
 const MAX_PREFLIGHT_HEADERS = 100;
 const HTTP_TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
@@ -73,7 +76,7 @@ function matches(pattern: string, text: string): boolean {
   return text.length >= start!.length + end.length && text.startsWith(start!) && text.endsWith(end);
 }
 
-/** Response headers for a request that is not a preflight. Empty if no rule allows it. */
+/** Returns the response headers for a request that is not a preflight; empty if no rule allows the request. */
 export function corsHeaders(
   rules: readonly CorsRule[] | undefined,
   request: { origin: string | undefined; method: string },
@@ -91,7 +94,7 @@ export function corsHeaders(
   };
 }
 
-/** Response headers for a preflight; undefined if no rule allows the request. */
+/** Returns the response headers for a preflight; undefined if no rule allows the request. */
 export function preflightHeaders(
   rules: readonly CorsRule[],
   preflight: { origin?: string | undefined; method?: string | undefined; headers?: string | undefined },

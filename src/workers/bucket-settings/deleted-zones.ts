@@ -17,7 +17,7 @@ const PAGE = 1000;
 export function watchDeletedZones({ settings, zones, events, zoneDeletedTopic, log }: DeletedZonesDeps) {
   let removals = Promise.resolve();
 
-  /** A crash may have prevented the deletion. */
+  /** Deletes domains in zones that no longer exist, because a crash may have prevented the deletion. */
   async function removeOrphans(): Promise<void> {
     let after = "";
     for (;;) {

@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/index.ts";
 import type { DomainBucket } from "./port.ts";
 import type { BucketSettingsTable } from "./settings-table.ts";
 
-/** Maximum age of the index, after which changes by other processes are visible. */
+/** Maximum age of the index, and so the delay before changes by other processes become visible. */
 const MAX_AGE_MS = 5000;
 /** Maximum number of domains in memory. */
 export const MAX_DOMAINS = 100_000;
@@ -35,7 +35,7 @@ export function createDomainIndex({
     find(host: string): DomainBucket | undefined | Promise<DomainBucket | undefined> {
       if (freshUntil > clock.now()) return domains.get(host);
       readInProgress ??= read()
-        // If the database is unavailable, the request itself fails if it needs the database.
+        // While the database is unavailable, the old index is used. A request that needs the database fails on its own.
         .catch(() => void (freshUntil = clock.now() + MAX_AGE_MS))
         .finally(() => (readInProgress = undefined));
       return readInProgress.then(() => domains.get(host));

@@ -17,14 +17,14 @@ const PAGES_PER_ACCOUNT = 5000;
 /** Number of accounts that take turns. */
 const ACCOUNTS_PER_ROUND = 100;
 
-/** Where the sweep of an account continues: before the page of this rule of this bucket. */
+/** Where the sweep of an account continues: before a certain page of one rule of one bucket. */
 interface Position {
   bucket: string;
   /** Index of the rule. */
   rule: number;
-  /** The objects after this cursor; undefined until the uploads are done. */
+  /** The sweep continues with the objects after this cursor; undefined until all uploads have been handled. */
   cursor?: string | undefined;
-  /** The uploads after this one. */
+  /** The sweep continues with the uploads after this one. */
   lastUpload?: { key: string; uploadId: string } | undefined;
 }
 
@@ -63,7 +63,7 @@ export function createLifecycleSweep({
         if (isStopping()) return;
         const isOver = await handlePage(work).catch((err: unknown) => errors.push(err));
         if (isOver === false) remaining.push(work);
-        // A query of SQLite is synchronous: other work gets its work.
+        // SQLite queries are synchronous; this gives other work a turn.
         await setImmediate();
       }
       active = remaining;
@@ -112,7 +112,7 @@ export function createLifecycleSweep({
     const now = clock.now();
     const deleteBefore = deletion ? affectedBefore(deletion.condition, now) : -Infinity;
     const moveBefore = Math.max(-Infinity, ...transitions.map(({ condition }) => affectedBefore(condition, now)));
-    // Most sweeps have nothing to do for a rule with a date.
+    // For a rule with a date, most sweeps have nothing to do.
     if (deleteBefore === -Infinity && moveBefore === -Infinity) return;
     let cursor = start;
     do {

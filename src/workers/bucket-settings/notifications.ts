@@ -11,7 +11,7 @@ interface NotificationDeps {
   log: Log;
 }
 
-/** Maximum number of messages per call of `send`. The published limit of a batch is 100 messages and 256 kB. */
+/** Maximum number of messages per call to `send`. The published limits of a batch are 100 messages and 256 kB. */
 const MESSAGES_PER_BATCH = 50;
 
 /**

@@ -125,7 +125,7 @@ export interface BucketSettingsStore {
   removeDomain(bucketId: string, domain: string): Promise<void>;
   listDomains(bucketId: string): Promise<CustomDomain[]>;
   /**
-   * Resolves with the bucket with an enabled custom domain of this name (lower case). The caller checks that the
+   * Resolves with the bucket that has an enabled custom domain of this name (lower case). The caller checks that the
    * account still owns the host.
    */
   findBucketByDomain(host: string): DomainBucket | undefined | Promise<DomainBucket | undefined>;

@@ -26,7 +26,7 @@ export function createBucketSettingsTable(db: Db) {
       return row && { ...settingsOf(row), ...bucketRefOf(row) };
     },
 
-    /** Applies a change to the current settings. The change function may throw. */
+    /** Applies a change to the current settings. The `change` function may throw. */
     change: (ref: BucketRef, change: (settings: BucketSettings) => BucketSettings): Promise<BucketSettings> =>
       db.transaction<BucketSettingsTables, BucketSettings>(async (tx) => {
         const row = await find(tx, ref.id);

@@ -18,9 +18,8 @@ interface BucketSettingsDeps {
 
 const MAX_NOTIFICATION_RULES = 100;
 /**
- * 50 per bucket, as on the hosted service:
- * https://developers.cloudflare.com/r2/platform/limits/
- * Every process keeps the domains of all accounts in memory, so an account has a limit too.
+ * 50 per bucket, as on the hosted service: https://developers.cloudflare.com/r2/platform/limits/ Every process keeps
+ * the domains of all accounts in memory, so the number per account is limited too.
  */
 const DOMAIN_LIMITS: DomainLimits = { perBucket: 50, perAccount: 1000, perServer: MAX_DOMAINS };
 const DOMAIN_PATTERN = /^(?=.{4,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/;

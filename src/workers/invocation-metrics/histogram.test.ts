@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { assert as checkProperty, integer, property } from "fast-check";
 import { bucketOf, quantile, timeOf } from "./histogram.ts";
 
-test("a time is within five percent of its bucket", () => {
+test("a time differs from the middle of its bucket by at most five percent", () => {
   checkProperty(
     property(integer({ min: 1, max: 3_600_000_000 }), (us) => {
       assert.ok(Math.abs(timeOf(bucketOf(us)) - us) <= 0.05 * us, `${us}: ${timeOf(bucketOf(us))}`);
@@ -12,7 +12,7 @@ test("a time is within five percent of its bucket", () => {
   assert.deepEqual([bucketOf(0), timeOf(0)], [0, 0]);
 });
 
-test("a quantile is the time that this share of the invocations did not exceed", () => {
+test("a quantile is the time that the given share of the invocations did not exceed", () => {
   const histogram = new Map<number, number>();
   for (let us = 1000; us <= 100_000; us += 1000) {
     const bucket = bucketOf(us);

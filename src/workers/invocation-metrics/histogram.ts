@@ -1,6 +1,6 @@
 /**
- * Times in a histogram whose buckets grow by ten percent: a quantile is within five percent. Bucket 0 is zero, bucket n
- * begins at 1.1^(n-1) microseconds.
+ * Histograms of times. Their buckets grow by ten percent, so a quantile is accurate to within five percent. Bucket 0 is
+ * zero; bucket n begins at 1.1^(n-1) microseconds.
  */
 const GROWTH = Math.log(1.1);
 
@@ -12,7 +12,10 @@ export const timeOf = (bucket: number): number => (bucket === 0 ? 0 : Math.exp((
 /** Counts by bucket. */
 export type Histogram = ReadonlyMap<number, number>;
 
-/** Returns the time that this share of the invocations did not exceed, in microseconds; null if there are none. */
+/**
+ * Returns the time in microseconds that the given share of the invocations did not exceed; null if there are no
+ * invocations.
+ */
 export function quantile(histogram: Histogram, share: number): number | null {
   const total = [...histogram.values()].reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;

@@ -213,7 +213,7 @@ export function createMetricsTable(db: Db, periods: readonly SumPeriod[]) {
         maxima: ["cpu_max_us", "wall_max_us"],
       }),
 
-    /** One histogram for each group and kind of time. */
+    /** Resolves with one histogram for each group and kind of time. */
     async times(query: MetricsRead): Promise<{ values: ColumnValue[]; kind: TimeKind; histogram: Histogram }[]> {
       const rows = await read(
         query,

@@ -103,7 +103,7 @@ export function invocationMetricsConformance(engine: TestEngine): void {
     assert.deepEqual(withoutTimes!.figures.cpuTimes, new Map());
   });
 
-  test("metrics of several processes add up, and are written at a stop", async (t) => {
+  test("adds up the metrics of several processes, and writes them at shutdown", async (t) => {
     const { figures, invoke, use, other } = await open(t, engine);
     const second = await other();
     for (const each of [{ invoke, use }, second]) {

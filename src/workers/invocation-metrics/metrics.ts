@@ -66,7 +66,7 @@ interface InvocationMetricsDeps {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** A cell has up to a few hundred rows. */
+/** Number of cells per write. A cell has up to a few hundred rows. */
 const CELLS_PER_WRITE = 10;
 
 const periodsOf = (days: number) => [
@@ -75,7 +75,7 @@ const periodsOf = (days: number) => [
   { ms: DAY_MS, keptMs: days * DAY_MS },
 ];
 
-/** The names of the hosted service's `status`. */
+/** The values of `status` in the hosted service. */
 const STATUSES: Record<InvocationOutcome["outcome"], string> = {
   ok: "success",
   exception: "scriptThrewException",

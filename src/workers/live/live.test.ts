@@ -20,7 +20,7 @@ import { createLiveWorkers } from "./live.ts";
 
 const ACCOUNT = "a".repeat(32);
 
-/** Starts all components with real processes, and a server that passes on requests for `/<script>/…`. */
+/** Starts all components with real processes, and a server that forwards requests for `/<script>/…`. */
 async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "live-"));
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -231,7 +231,7 @@ test(
         }
       }),
     );
-    // An ending process remains visible for a moment.
+    // A terminating process remains visible for a moment.
     assert.ok(most > 0 && most <= 8 + 4, `${most} concurrent processes`);
     for (const name of [names[0]!, names[117]!, names[199]!]) assert.equal((await ask(name)).body, name);
     assert.equal((await scripts.list(ACCOUNT)).total, 200);
@@ -241,7 +241,7 @@ test(
   },
 );
 
-/** Child processes of this process that run workerd. */
+/** Returns the number of child processes of this process that run workerd. */
 function workerProcesses(): number {
   return readdirSync("/proc")
     .filter((pid) => /^\d+$/.test(pid))

@@ -112,7 +112,7 @@ export function createLiveWorkers({
     };
   }
 
-  /** Repeats until nothing has changed during a lookup. */
+  /** Looks up the deployment again until nothing has changed during a lookup. */
   function refresh(scriptId: string): Promise<void> {
     routes.forget(scriptId);
     const runningRefresh = refreshStates.get(scriptId);
@@ -233,7 +233,8 @@ export function createLiveWorkers({
     async startTrial(worker) {
       const scriptId = worker.key!.split("/")[1]!;
       const began = performance.now();
-      // A trial of a version with Durable Objects does not store them, so it cannot become the version's process.
+      // A trial does not store the Durable Objects of a version, so the trial process cannot become the version's
+      // process.
       const { objects } = worker;
       const key = objects === undefined ? worker.key! : `${worker.key!}/trial`;
       const trial = await loadedVersions.startTrial({ ...worker, key }, scriptId);
@@ -268,7 +269,7 @@ const keyOf = ({ account, scriptId, revision }: ScriptRoute, versionId: string) 
 const keysOf = (route: ScriptRoute | undefined) =>
   new Set(route?.versions.map(({ versionId }) => keyOf(route, versionId)));
 
-/** Discards the request body, so that the connection remains usable. */
+/** Sends a response. Discards the request body, so that the connection remains usable. */
 function answer(request: IncomingMessage, response: ServerResponse, status: number, text: string) {
   request.resume();
   if (response.headersSent) return void response.destroy();

@@ -15,7 +15,7 @@ function start(limits: Partial<LiveLimits> = {}, size = 10) {
   const clock = createManualClock();
   const loads: string[] = [];
   const claims: string[] = [];
-  /** Loading a version waits for its promise. */
+  /** Loading a version waits for its promise in this map. */
   const delays = new Map<string, Promise<void>>();
   const load = async (id: string) => {
     loads.push(id);

@@ -11,7 +11,7 @@ export interface LoadedVersion {
   readonly key: string;
   readonly versionId: string;
   readonly scriptId: string;
-  /** Resolves once the runtime can serve it. */
+  /** Resolves once the runtime can serve the version. */
   readonly ready: Promise<void>;
 }
 
@@ -40,7 +40,7 @@ interface LoadedVersions {
 
 interface Entry extends LoadedVersion {
   users: number;
-  /** Open connections whose requests have been answered: WebSockets. */
+  /** Open connections whose requests already have a response: WebSockets. */
   connections: number;
   /** Called when the version is replaced. */
   onRetired: Set<() => void>;
@@ -89,7 +89,7 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Load
       remove(entry);
       throw err;
     });
-    // The error is passed to callers that have entered; there may not be any.
+    // Callers that entered the version receive the error; there may be no such callers.
     ready.catch(() => {});
     return Object.assign(entry, { ready });
   }
@@ -98,9 +98,9 @@ export function createLoadedVersions({ runtime, load, limits, clock, log }: Load
     const { worker, size } = await load(entry.versionId);
     updateSize(entry, size);
     if (entry.isRemoved) return;
-    // Its revision may have changed since the key was determined.
+    // The worker's revision may have changed since the key was determined.
     await runtime.deploy({ ...worker, key: entry.key }, { start: false });
-    // It has claimed the Durable Objects, although a deploy replaced it while it was loaded.
+    // This version has claimed the Durable Objects, although a deploy replaced it while it was being loaded.
     if (entry.retired) claimForDeployed(entry.scriptId);
   }
 

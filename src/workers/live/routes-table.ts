@@ -44,7 +44,7 @@ export async function loadRoute(db: Db, selector: RouteQuery): Promise<ScriptRou
       account: first.account_id,
       scriptId: first.id,
       revision: first.revision ?? 0,
-      // Several workers may have had the same former name.
+      // Several workers may have had this former name; uses the first one.
       versions: rows
         .filter(({ id }) => id === first.id)
         .map(({ version_id, percentage }) => ({ versionId: version_id, percentage })),

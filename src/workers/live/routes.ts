@@ -5,11 +5,11 @@ import type { ScriptRoute } from "./select-version.ts";
 import { loadRoute } from "./routes-table.ts";
 
 /**
- * Deployments, cached until a change is reported, and only briefly where another process may have changed one and died
+ * Caches deployments until a change is reported, and only briefly if another process may have changed one and died
  * before reporting it.
  */
 interface Routes {
-  /** Returns the cached route without a query: nothing can run between reading and using it. */
+  /** Returns the cached route without a query, so nothing can run between reading and using it. */
   known(ref: ScriptRef): ScriptRoute | undefined;
   load(ref: ScriptRef): Promise<ScriptRoute | undefined>;
   /** Reads from the database, bypassing the cache. */
@@ -22,9 +22,9 @@ interface Routes {
 const MAX_AGE_MS = 30_000;
 
 /**
- * How long a worker is also found by its former name, unless another worker has taken it: routes and rules that were
- * read before the rename are in use for up to MAX_AGE_MS. Clients do not see this: the names in their requests are
- * looked up in the database first.
+ * How long a worker can still be found by its former name, unless another worker has taken the name: routes and rules
+ * that were read before the rename remain in use for up to MAX_AGE_MS. Clients do not notice, because the names in
+ * their requests are looked up in the database first.
  */
 const FORMER_NAME_MS = 60_000;
 
@@ -34,7 +34,7 @@ export function createScriptRoutes({ db, clock, limit }: { db: Db; clock: Clock;
   /** The keys of a script's cached routes. */
   const keys = new Map<string, Set<string>>();
   const pendingLoads = new Map<string, Promise<ScriptRoute | undefined>>();
-  /** Counts invalidations: a database result read before one must not be cached. */
+  /** Counts invalidations: a database result read before an invalidation must not be cached. */
   let generation = 0;
 
   async function load(ref: ScriptRef, key: string): Promise<ScriptRoute | undefined> {
@@ -76,7 +76,8 @@ export function createScriptRoutes({ db, clock, limit }: { db: Db; clock: Clock;
     },
     async load({ account, script, id }) {
       const ref = { account, script };
-      // A worker that was deleted and deployed again has the same name and a new id.
+      // A worker that was deleted and deployed again has the same name but a new id, so an unknown id falls back to the
+      // name.
       return (
         (id === undefined ? undefined : await loadOnce({ ...ref, id })) ??
         (await loadOnce(ref)) ??

@@ -32,7 +32,7 @@ export function selectVersion(
     if (point < percentage) return versionId;
     point -= percentage;
   }
-  // For percentages that add up to slightly less than 100.
+  // Reached if the percentages add up to slightly less than 100.
   return versions.findLast(({ percentage }) => percentage > 0)!.versionId;
 }
 

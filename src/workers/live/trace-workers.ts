@@ -68,7 +68,7 @@ const workerOf = ({ account, script }: ScriptRef): SpanAttributes => ({
   "reelpost.account.id": account,
 });
 
-/** Without the query, which may contain credentials. */
+/** Returns the span attributes of a request, without the query, which may contain credentials. */
 const requestOf = ({ method = "GET", url = "/" }: IncomingMessage): SpanAttributes => ({
   "http.request.method": method,
   "url.path": url.replace(/\?.*$/, ""),

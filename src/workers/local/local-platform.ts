@@ -41,7 +41,7 @@ export function createLocalPlatform(
   const startedAt = new Date(clock.now());
   const tails = createTails({ db, events, clock, ids, log });
   lifecycle.onStop("tails", () => tails.close());
-  // The runtime has no accounts.
+  // The runtime has no accounts, so this adds the account of the owner.
   const stopTails = tails.watch({
     onInvocation: (listener) =>
       runtime.onInvocation((invocation) => listener({ ...invocation, account: owner.account })),

@@ -4,14 +4,14 @@ import type { Binding, WorkerScript } from "../scripts/script.ts";
 /** A worker of a development server with its running version. */
 export interface LocalWorker {
   name: string;
-  /** Those of the current configuration. */
+  /** The bindings of the current configuration. */
   bindings: Binding[];
   compatibilityDate: string;
   compatibilityFlags: string[];
   crons: string[];
   tailConsumers: string[];
   hasAssets: boolean;
-  /** Undefined if no version runs. */
+  /** Undefined if no version is running. */
   build:
     | (Pick<WorkerScript, "version" | "format" | "main"> & { digest: string; bytes: number; ms: number })
     | undefined;

@@ -6,7 +6,7 @@ import type { ObjectStorage, ObjectWorker } from "./storage.ts";
 
 const WORKER: ObjectWorker = { name: "w", objects: { owner: "1", namespaces: [] } };
 
-test("a process that was killed is not started for its alarms until its pause has ended", async (t) => {
+test("a process that was killed is not restarted for its alarms until its pause has ended", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const clock = createManualClock(1_800_000_000_000);
   let release: Parameters<ObjectStorage["onReleased"]>[0] = () => {};

@@ -47,8 +47,8 @@ async function resolveBinding(
 
 /**
  * Returns the bindings of a stored version with current class names and namespace ids: classes of other workers may
- * have been renamed or recreated since the version was uploaded. The binding to a class that no longer exists remains;
- * calls to it fail.
+ * have been renamed or recreated since the version was uploaded. A binding to a class that no longer exists remains,
+ * and calls to it fail.
  */
 export const currentObjectBindings = (bindings: Binding[], findForeign: FindForeignNamespace): Promise<Binding[]> =>
   Promise.all(

@@ -24,7 +24,7 @@ export function planObjects({ currentNamespaces, tag, migrations, isDeployed, ne
   if (migrations === undefined) return { ...migrateNamespaces(currentNamespaces, [], newId), tag: undefined };
   const { oldTag = "", newTag, steps } = migrations;
   if (!isDeployed && steps.length > 0) throw objectErrors.migrationInVersion();
-  // Without tags, steps are applied unconditionally.
+  // If the upload has no tags, its steps are applied unconditionally.
   if (oldTag !== tag && (oldTag !== "" || newTag !== undefined)) throw objectErrors.wrongTag({ tag });
   return { ...migrateNamespaces(currentNamespaces, steps, newId), tag: isDeployed ? newTag : undefined };
 }

@@ -5,7 +5,7 @@ import type { ObjectMigration, ObjectNamespace } from "./port.ts";
 /** The result of applying migrations to the namespaces of a worker. */
 export interface MigratedNamespaces {
   namespaces: ObjectNamespace[];
-  /** New class names, with the name of the migration step for error messages. */
+  /** Maps new class names to the name of their migration step, for error messages. */
   createdClasses: Map<string, string>;
   /** Deleted namespaces that existed before, with the class name they had when they were deleted. */
   deletedNamespaces: ObjectNamespace[];
@@ -51,7 +51,7 @@ export function migrateNamespaces(
       createdClasses.delete(className);
       if (existingIds.has(namespace.id)) deletedNamespaces.push(namespace);
     }
-    // Removes all of them first, because classes may swap their names.
+    // Removes all renamed classes first, because classes may swap their names.
     const renamedNamespaces = renamed_classes.map(({ from, to }) => ({
       ...removeClass(from, "rename-class"),
       className: to,

@@ -37,7 +37,7 @@ export function objectsConformance(engine: TestEngine): void {
       return { ...fixture, namespaces, list, removed: removals };
     }
 
-    test("a deploy creates the classes of its migrations and resolves its bindings", async (t) => {
+    test("are created by the migrations of a deploy, which resolves its bindings", async (t) => {
       const { scripts, list, fake } = await setUp(t);
       const upload = uploadOf("class Counter", {
         bindings: [bindingOf("Counter")],
@@ -88,7 +88,7 @@ export function objectsConformance(engine: TestEngine): void {
       assert.equal((await list()).length, 1);
     });
 
-    test("a failed deploy creates no namespace", async (t) => {
+    test("are not created by a failed deploy", async (t) => {
       const { scripts, list } = await setUp(t);
       const migrations = createMigration("Counter");
       await assert.rejects(scripts.upload(A, "w", uploadOf("fetch", { migrations }), author), code(10070));
@@ -101,7 +101,7 @@ export function objectsConformance(engine: TestEngine): void {
       assert.equal(await scripts.get(A, "w"), undefined);
     });
 
-    test("a renamed class keeps its namespace, and bindings of other workers use the new name", async (t) => {
+    test("survive the rename of their class, and bindings of other workers use the new name", async (t) => {
       const { scripts, list, another, db } = await setUp(t);
       await scripts.upload(A, "w", uploadOf("class Old", { migrations: createMigration("Old") }), author);
       const { version } = await scripts.upload(
@@ -176,7 +176,7 @@ export function objectsConformance(engine: TestEngine): void {
       await assert.rejects(scripts.deploy(A, "w", rollback, author), code(10061));
     });
 
-    test("deleting a worker deletes its namespaces and files", async (t) => {
+    test("are deleted with their worker, including their files", async (t) => {
       const { scripts, list, removed, db } = await setUp(t);
       const { script } = await scripts.upload(
         A,

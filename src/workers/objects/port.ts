@@ -39,7 +39,7 @@ export interface AccountNamespace extends ObjectNamespace {
   script: string;
 }
 
-/** Requests at most `limit` objects whose ids follow the id `after`. */
+/** Selects at most `limit` objects whose ids follow the id `after`. */
 export interface ObjectsPageRequest {
   after?: string | undefined;
   limit: number;
@@ -56,6 +56,6 @@ export interface ObjectsPage {
 export interface ObjectNamespaces {
   /** Lists namespaces, ordered by worker and class. */
   list(account: string, page: PageRequest): Promise<Page<AccountNamespace>>;
-  /** Throws namespaceMissing. */
+  /** Lists the stored objects of a namespace. Throws namespaceMissing. */
   objects(account: string, namespace: string, page: ObjectsPageRequest): Promise<ObjectsPage>;
 }

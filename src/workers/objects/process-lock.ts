@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 
 /**
- * flock from util-linux: a worker process holds a file lock while it runs, even if the server crashes. Node.js itself
+ * flock from util-linux: holds a file lock while a worker process runs, even if the server crashes. Node.js itself
  * cannot lock files.
  */
 const FLOCK = "/usr/bin/flock";

@@ -59,7 +59,7 @@ export function runObjects({ db, storage, live, clock, log }: RunOptions): { clo
           objects: { owner: scriptId, namespaces },
         })),
     );
-    // A crash may have interrupted a deletion.
+    // A crash may have interrupted the deletion of a namespace's files.
     await sweep.run();
   })().catch((err: unknown) => log.error({ err }, "durable objects: failed to read namespaces; alarms may be delayed"));
   return {

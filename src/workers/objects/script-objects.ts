@@ -28,7 +28,8 @@ export interface ScriptObjectsStore {
    */
   removeDeleted(scriptId: string, plan: ObjectPlan): Promise<void>;
   /**
-   * Returns the current bindings of a stored version, and the worker's objects; `objects` is undefined if it has none.
+   * Returns the current bindings of a stored version, and the worker's objects; `objects` is undefined if the worker
+   * has none.
    */
   resolveVersion(version: {
     account: string;

@@ -11,10 +11,10 @@ import { waitForLock } from "./process-lock.ts";
  */
 export interface ObjectStorage {
   /**
-   * Opens the files of a worker for a new process. First ends the process that has them open. Throws storageBusy.
+   * Opens the files of a worker for a new process, after ending any process that has them open. Throws storageBusy.
    */
   open(request: OpenRequest): Promise<OpenObjects>;
-  /** Deletes namespaces of a worker, by default all. First ends the process that has them open. */
+  /** Deletes namespaces of a worker (all of them by default), after ending any process that has their files open. */
   remove(owner: string, namespaces?: readonly string[]): Promise<void>;
   /** Lists the stored objects of a namespace. */
   list(owner: string, namespace: string, page: ObjectsPageRequest): Promise<ObjectsPage>;
@@ -25,7 +25,8 @@ export interface ObjectStorage {
    */
   sweep(readNamespaces: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>): Promise<void>;
   /**
-   * When the earliest alarm is due, in epoch milliseconds; undefined without alarms or while a process handles them.
+   * Resolves with the time when the earliest alarm is due, in epoch milliseconds; undefined if there are no alarms or a
+   * process handles them.
    */
   nextAlarm(objects: ScriptObjects): Promise<number | undefined>;
   /**
@@ -89,7 +90,10 @@ export function createObjectStorage({
   const folders = createObjectFolders(directory);
   const holders = new Map<string, Holder>();
   const listeners = new Set<(worker: ObjectWorker, pauseMs: number) => void>();
-  /** Owners whose lock was free at least once since the server started: since then, only its own processes lock it. */
+  /**
+   * Owners whose lock was found to be free since the server started: from then on, only this server's processes lock
+   * it.
+   */
   const knownFreeLocks = new Set<string>();
 
   /** Takes the files over from the current holder. */
@@ -177,7 +181,8 @@ export function createObjectStorage({
           const alarmAt = readNextAlarm(folders.pathOf(owner, id));
           if (alarmAt !== undefined) earliestAlarm = Math.min(earliestAlarm ?? alarmAt, alarmAt);
         } catch (err) {
-          // workerd reads the alarms itself, so starting the process immediately is safe.
+          // workerd reads the alarms itself, so it is safe to start the process immediately if they cannot be read
+          // here.
           log.warn({ err, owner, namespace: id }, `durable objects: failed to read alarms: ${messageOf(err)}`);
           earliestAlarm = clock.now();
         }

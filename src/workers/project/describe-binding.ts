@@ -4,7 +4,9 @@ import type { Binding } from "../scripts/script.ts";
 /** A binding as the v4 API returns it, possibly of an unknown type. */
 export type ShownBinding = Binding | { type: string; name: string };
 
-/** Where the worker runs: some bindings refer to other resources there, and a line has less space in `dev`. */
+/**
+ * Where the worker runs: in each place, some bindings refer to different resources, and `dev` has less space per line.
+ */
 type Place = "dev" | "platform";
 
 /**
@@ -96,7 +98,7 @@ function sendersAndRecipients(binding: SendEmail): string {
   return parts.length === 0 ? "to anyone" : shorten(parts.join("; "));
 }
 
-/** Characters of a value. */
+/** Maximum number of characters of a value. */
 const MAX_LENGTH = 60;
 
 const shorten = (text: string) => (text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH - 3)}...`);

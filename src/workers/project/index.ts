@@ -1,4 +1,4 @@
-// The CLI imports these without the rest of the domain.
+// Exported for the CLI, which uses these functions without the rest of the domain.
 export { contentTypeOf } from "../assets/files/content-types.ts";
 export { type FolderAsset, listFolder, readRuleFile } from "../assets/files/folder.ts";
 export { compileRouting } from "../assets/site/routing.ts";

@@ -32,9 +32,9 @@ export interface Project {
   compatibilityDate: string;
   compatibilityFlags: string[];
   /**
-   * send_email, KV, R2, D1, queues, vars, secrets. Each name appears once. For development, ids are the local ones
-   * (`preview_id` before `id`); for a deploy, they are those of the server, without secrets, because the server keeps
-   * its own.
+   * All bindings: send_email, KV, R2, D1, queues, vars, secrets. Each name appears once. For development, ids are local
+   * (`preview_id` before `id`), and secrets are included; for a deploy, ids are those of the server, and secrets are
+   * omitted, because the server keeps its own.
    */
   bindings: Binding[];
   /** Storage bindings without a configured id: their ids in `bindings` exist only in development. */
@@ -76,21 +76,23 @@ export interface BuildSettings {
   define: Record<string, string>;
   alias: Record<string, string>;
   minify: boolean;
-  /** Upload the files unchanged, without esbuild. */
+  /** True to upload the files unchanged, without esbuild. */
   noBundle: boolean;
   tsconfig: string | undefined;
   jsxFactory: string | undefined;
   jsxFragment: string | undefined;
 }
 
-/** Settings used only by a server. Undefined if it is not in the file, so the server keeps its own. */
+/**
+ * Settings used only by a server. A setting that is not in the file is undefined, so the server keeps its own value.
+ */
 export interface DeploySettings {
   accountId: string | undefined;
   routes: ProjectRoutes | undefined;
-  /** Reachable at its own hostname. */
+  /** True if the worker is reachable at its own host name. */
   workersDev: boolean | undefined;
   previewUrls: boolean | undefined;
-  /** Keep variables that were set on the server. */
+  /** True to keep variables that were set on the server. */
   keepVars: boolean;
   crons: string[] | undefined;
   observability: Record<string, unknown> | undefined;

@@ -3,9 +3,9 @@ import type { Backlog, MessagesTable } from "./messages-table.ts";
 import type { QueueMetrics } from "./port.ts";
 import type { MessageRow } from "./schema.ts";
 
-/** How long a count is reused. Too short for clients to notice. */
+/** Minimum time for which a count is reused, short enough for clients not to notice. */
 const MIN_FRESH_MS = 1000;
-/** A count is reused for this multiple of the time it took: counting a million messages takes a second. */
+/** A count is reused for this multiple of the time that counting took: counting a million messages takes a second. */
 const REUSE_FACTOR = 20;
 const MAX_ENTRIES = 1000;
 

@@ -51,5 +51,5 @@ export const createDeadLetters = ({ table, queues, events, clock, log }: DeadLet
   },
 });
 
-/** Column values of a message that is redelivered after `delay` seconds. */
+/** Returns the column values of a message that is redelivered after `delay` seconds. */
 export const retryLater = (now: number, delay: number): Pick<MessageRow, "due_at"> => ({ due_at: now + delay * 1000 });

@@ -27,7 +27,7 @@ test("a message is dead-lettered after its last retry, not before", () => {
   assert.deepEqual([[...retried], deadLettered.map(({ id }) => id)], [[[0, ["m0"]]], ["m1"]]);
 });
 
-test("the delay of a message precedes that of the batch, which precedes that of the consumer", () => {
+test("the delay of a message takes precedence over that of the batch, which takes precedence over that of the consumer", () => {
   const options = { maxRetries: 3, retryDelay: 30 };
   const own = outcomeOf({ retryAll: { delaySeconds: 20 }, retries: [{ id: "m0", delaySeconds: 10 }, { id: "m1" }] });
   assert.deepEqual(

@@ -179,7 +179,7 @@ export function deliveriesConformance(engine: TestEngine): void {
       }>();
       await db.write(tables.updateTable("queue_consumers").set({ owner: "dead", owner_until: dead }));
       await db.write(tables.updateTable("queue_messages").set({ token: "dead", due_at: dead, attempts: 1 }));
-      // Only one process at a time uses SQLite, and it ends the leases of its earlier run.
+      // Only one process at a time uses SQLite, and it ends the leases of its previous run.
       const alone = engine.name === "sqlite";
       deliver(alone ? undefined : await another());
       const { batch, answer } = await worker.next();

@@ -5,7 +5,7 @@ import { createFairSlots } from "./fair-slots.ts";
 import { QUEUES_TOPIC } from "./queues.ts";
 
 export interface DeliveryOptions extends Pick<DeliveryDeps, "leaseMs" | "yieldAfterMs"> {
-  /** True if no other process uses the database. Leases of an earlier run are then ended immediately. */
+  /** True if no other process uses the database. Leases of a previous run are then ended immediately. */
   alone?: boolean;
   /** How often to poll for messages that have become due. Default 1 s. Limits the precision of delays. */
   pollMs?: number;
@@ -20,7 +20,7 @@ interface DeliveriesDeps extends DeliveryOptions, Omit<DeliveryDeps, "stop" | "b
 }
 
 interface Deliveries {
-  /** Starts no further batches. Resolves when the running ones have ended. */
+  /** Stops starting batches. Resolves when the running batches have ended. */
   close(): Promise<void>;
 }
 

@@ -22,19 +22,18 @@ export interface DeliveryDeps {
   ids: Pick<Ids, "hex">;
   log: Log;
   stop: AbortSignal;
-  /** Limits the batches of each account, and all of them. */
+  /** Limits the batches of each account and of the whole process. */
   batchSlots: FairSlots;
-  /** True if other queues need the place of this one. */
+  /** True if other queues need the slot of this one. */
   isAwaited(): boolean;
-  /** How long a busy queue is delivered before it makes way for others that wait. Default 5 s. */
+  /** How long a busy queue is delivered before it yields to waiting queues. Default 5 s. */
   yieldAfterMs?: number;
   /** Lease duration: after a crash, messages in delivery are redelivered when their lease expires. Default 30 s. */
   leaseMs?: number;
 }
 
 /**
- * Delivers the messages of one queue in this process until the queue has been empty for a while, or makes way for
- * others.
+ * Delivers the messages of one queue in this process until the queue has been empty for a while, or yields to others.
  */
 export interface Delivery {
   /** Call this when the queue has new messages or changed settings. */
@@ -42,7 +41,7 @@ export interface Delivery {
   readonly ended: Promise<void>;
 }
 
-/** How long this process keeps the lease of an empty queue. Saves two writes per message of a slow queue. */
+/** How long this process keeps the lease of an empty queue. Saves two writes per message of a low-traffic queue. */
 const IDLE_LINGER_MS = 5000;
 /** How often to poll for delayed messages that have become due. */
 const POLL_INTERVAL_MS = 1000;
@@ -81,7 +80,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   async function deliverAll() {
     const startedAt = clock.now();
     let emptySince = startedAt;
-    /** The account for which the next batch already has a slot. */
+    /** The account for which a slot for the next batch is already held. */
     let slotOf: string | undefined;
     try {
       while (!stop.aborted) {
@@ -113,7 +112,9 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
     }
   }
 
-  /** Claims a batch and runs it in the background. Releases the batch slot that the caller acquired. */
+  /**
+   * Claims a batch and runs it in the background. Takes over the batch slot that the caller acquired, and releases it.
+   */
   async function begin(current: Queue, size: number) {
     const batch = ids.hex();
     const now = clock.now();
@@ -144,7 +145,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
 
   async function run(current: Queue, batch: string, claimedRows: MessageRow[]) {
     const consumer = current.consumer!;
-    // The process crashed during their last delivery.
+    // The process crashed during the last delivery of these messages.
     const exhaustedRows = claimedRows.filter(({ attempts }) => attempts > consumer.maxRetries + 1);
     await deadLetters.move(current, consumer, batch, exhaustedRows);
     const rows = claimedRows.filter((row) => !exhaustedRows.includes(row));

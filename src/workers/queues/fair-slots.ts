@@ -1,6 +1,6 @@
 /**
  * Shares a fixed number of slots between accounts. An account may hold at most as many slots as are free, so one
- * account alone gets half of them, and the next ones still find some.
+ * account alone gets half of them, and the next account can still get some.
  */
 export interface FairSlots {
   /** Number of free slots. */
@@ -13,7 +13,7 @@ export interface FairSlots {
    */
   acquire(account: string, signal: AbortSignal): Promise<boolean>;
   release(account: string): void;
-  /** Returns the account to which the next slot belongs; undefined if none of them may take one. */
+  /** Returns the account to which the next slot belongs; undefined if no account may take one. */
   next(accounts: Iterable<string>): string | undefined;
 }
 
@@ -22,7 +22,7 @@ const MAX_LAST_USES = 10_000;
 
 export function createFairSlots(total: number): FairSlots {
   const held = new Map<string, number>();
-  /** When each account last took a slot, as a counter; the account that waits longest comes first. */
+  /** When each account last took a slot, as a counter value; the account with the lowest value comes first. */
   const lastUses = new Map<string, number>();
   const waiting = new Map<string, Set<() => void>>();
   let used = 0;

@@ -44,7 +44,7 @@ export function createMessagesTable(db: Db) {
       await db.write(tables.insertInto("queue_messages").values(rows));
     },
 
-    /** Returns the times at which the first `limit` messages become due or their leases expire, in ascending order. */
+    /** Returns, in ascending order, the first `limit` times at which a message becomes due or its lease expires. */
     async due(queue: string, limit: number): Promise<number[]> {
       return (await db.read(selectDueTimes({ queue, limit }))).map(({ due_at }) => due_at);
     },
@@ -153,7 +153,7 @@ export function createMessagesTable(db: Db) {
       };
     },
 
-    /** Deletes only messages sent until now, so that the purge of a busy queue ends. */
+    /** Deletes only messages that were sent before the call, so that the purge of a busy queue ends. */
     purge: (queue: string, now: number): Promise<number> =>
       deleteAll(ids.where("queue_id", "=", queue).where("sent_at", "<=", now)),
     /** Deletes expired messages, including those of deleted queues whose purge was interrupted. */

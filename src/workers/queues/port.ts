@@ -11,14 +11,17 @@ export interface Queues {
   list(account: string, page: PageRequest, names?: readonly string[]): Promise<Page<Queue>>;
   get(account: string, id: string): Promise<Queue | undefined>;
   byName(account: string, name: string): Promise<Queue | undefined>;
-  /** Used to check the target of a new binding. */
+  /** True if the queue exists. Used to check the target of a new binding. */
   exists(account: string, name: string): Promise<boolean>;
   /** Throws queueMissing, nameTaken, badName, badQueueSettings. */
   update(account: string, id: string, change: { name?: string; settings?: Partial<QueueSettings> }): Promise<Queue>;
   /** Deletes the queue, its consumer and its messages. Throws queueMissing. */
   delete(account: string, id: string): Promise<void>;
 
-  /** Throws queueMissing, consumerExists, badConsumerSettings. Creates the dead letter queue if it does not exist. */
+  /**
+   * Adds a consumer to a queue, and creates the consumer's dead letter queue if it does not exist. Throws queueMissing,
+   * consumerExists, badConsumerSettings.
+   */
   addConsumer(account: string, queueId: string, consumer: NewConsumer): Promise<Consumer>;
   /** Replaces all settings. Throws consumerMissing and the errors of addConsumer(). */
   replaceConsumer(account: string, queueId: string, id: string, consumer: NewConsumer): Promise<Consumer>;
@@ -116,7 +119,7 @@ export interface QueueMetrics {
 }
 
 /**
- * Sends and receives queue messages. Delivery is at least once: a message is redelivered until it is acknowledged,
+ * Sends and receives queue messages with at-least-once delivery: a message is redelivered until it is acknowledged,
  * dead-lettered or expired.
  */
 export interface QueueMessages {
@@ -135,8 +138,8 @@ export interface QueueMessages {
     options: { batchSize?: number | undefined; visibilityMs?: number | undefined },
   ): Promise<(QueueMessage & { leaseId: string })[]>;
   /**
-   * Acknowledges or retries leased messages. Resolves with the numbers of leases that were still valid, and a warning
-   * for each of the others.
+   * Acknowledges or retries leased messages. Resolves with the number of leases that were still valid, and a warning
+   * for each message whose lease was not.
    */
   settle(
     queue: Queue,

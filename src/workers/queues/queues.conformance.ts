@@ -53,7 +53,7 @@ export function queuesConformance(engine: TestEngine): void {
       );
     });
 
-    test("lists queues by name in pages, or only given names; an update changes only the given fields", async (t) => {
+    test("lists queues by name in pages, or only queues with given names; an update changes only the given fields", async (t) => {
       const { queues } = await start(t);
       for (const name of ["c", "a", "b"]) await queues.create(ACCOUNT, name, { deliveryDelay: 3 });
       const { items, total } = await queues.list(ACCOUNT, { page: 2, perPage: 2 });
@@ -111,7 +111,7 @@ export function queuesConformance(engine: TestEngine): void {
       );
       assert.equal((await queues.get("b".repeat(32), theirs.id))?.consumer?.script, "w");
       assert.deepEqual(announced.sort(), [created[0]!.id, created[1]!.id].sort());
-      // A new worker of the former name consumes nothing.
+      // Removing the consumers of the former name does not affect the renamed worker.
       await queues.removeConsumersOf(ACCOUNT, "w");
       assert.equal((await queues.get(ACCOUNT, created[0]!.id))?.consumer?.script, "renamed");
     });

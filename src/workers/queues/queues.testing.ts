@@ -10,7 +10,7 @@ interface QueuesFixture extends QueueStore {
   db: Db;
   events: Events;
   clock: Clock & { advance(ms: number): void };
-  /** Resolves with a second process on the same database. */
+  /** Resolves with the queue store of a second process on the same database. */
   another(): Promise<QueueStore>;
 }
 
@@ -73,7 +73,7 @@ export function createFakeWorker() {
       for (; waiting.length === 0; await arrived.promise) arrived = Promise.withResolvers();
       return waiting.shift()!;
     },
-    /** Ends all batches, also those to come, so that a failed test ends. */
+    /** Ends all batches, including future ones, so that a failed test ends. */
     end() {
       ended = true;
       for (const answer of unanswered) answer(OK);

@@ -128,7 +128,7 @@ interface WireMessage {
   delaySecs?: number;
 }
 
-/** workerd sends v8 values without a content type. */
+/** Returns the content type of a message; workerd sends v8 values without one. */
 function contentTypeOf(sent: unknown): QueueContentType {
   if (sent === undefined) return "v8";
   if (typeof sent === "string" && CONTENT_TYPES.includes(sent)) return sent as QueueContentType;

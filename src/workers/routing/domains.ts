@@ -37,7 +37,7 @@ interface DomainStore extends Domains {
 }
 
 export function createDomains({ table, zones, hasScript, onChange, ids }: DomainsDeps): DomainStore {
-  /** Throws badHostname, zoneMissing, othersZone. */
+  /** Finds the zones and existing rows of the domains. Throws badHostname, zoneMissing, othersZone. */
   async function planDomains(
     account: string,
     script: string,
@@ -212,7 +212,7 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
     },
     async removeScript(account, script) {
       const rows = await table.list(account, { script });
-      // Access to the worker suffices to delete it with its domains.
+      // Permission to delete the worker is sufficient to delete its domains too.
       if (rows.length > 0) await applyPlan([], rows, { override: KEEP_RECORDS, checkAccess() {} });
     },
     async enabledHosts() {

@@ -11,7 +11,7 @@ export function hostOwnersConformance(engine: TestEngine): void {
   describe("hosts below a zone of another account", () => {
     const shopZone = { id: "z4", account: B, name: "shop.example.com" };
 
-    test("get no routes and custom domains of the account above", async (t) => {
+    test("get no routes or custom domains of the account above", async (t) => {
       const { routes, domains, zones, published } = await start(t);
       const before = await routes.create("z1", { pattern: "example.com/*", script: "one" });
       zones.set("z4", shopZone);
@@ -48,7 +48,7 @@ export function hostOwnersConformance(engine: TestEngine): void {
       await routes.create("z1", { pattern: "myshop.example.com/*", script: "one" });
     });
 
-    test("are not matched by routes and custom domains of the account above", async (t) => {
+    test("are not matched by routes or custom domains of the account above", async (t) => {
       const { routes, domains, zones, at } = await start(t);
       await routes.create("z1", { pattern: "*example.com/*", script: "above" });
       await routes.create("z1", { pattern: "pay.shop.example.com/*", script: undefined });
@@ -73,7 +73,7 @@ export function hostOwnersConformance(engine: TestEngine): void {
       assert.equal(at("http://pay.shop.example.com/"), undefined);
     });
 
-    test("are matched by rules of the account of the closest zone only, for any nesting of zones", async (t) => {
+    test("are matched only by rules of the account of the closest zone, for any nesting of zones", async (t) => {
       const { routes, zones, at } = await start(t);
       const names = ["a.b.c.test", "b.c.test", "c.test"];
       const zoneOf = (account: string, name: string) => ({ id: `${account[0]}-${name}`, account, name });

@@ -59,7 +59,7 @@ test("the closest zone that contains a host determines its owner", async (t) => 
   assert.equal(await owners.find("other.example"), undefined);
 });
 
-test("a deleted zone has no owner as soon as its event arrives, even if a read began before", async (t) => {
+test("a deleted zone has no owner as soon as its event arrives, even if a read began earlier", async (t) => {
   const { owners, zones, events, slowDown } = start(t);
   assert.equal(await owners.find("shop.example"), "a");
   const finishReads = slowDown();

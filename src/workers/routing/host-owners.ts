@@ -25,8 +25,8 @@ interface HostOwnersDeps {
 }
 
 /**
- * Caches the owners of the hosts for which a route, a custom domain or a bucket exists. Rows of these outlive their
- * zone if a crash prevents their deletion, so every request checks the owner.
+ * Caches the owners of the hosts for which a route, a custom domain or a bucket exists. The rows of routes, domains and
+ * buckets outlive their zone if a crash prevents their deletion, so every request checks the owner.
  */
 export function createHostOwners({ zones, events, zoneDeletedTopic, clock }: HostOwnersDeps): HostOwners {
   const owners = new Map<string, { account: string; until: number }>();
@@ -49,7 +49,7 @@ export function createHostOwners({ zones, events, zoneDeletedTopic, clock }: Hos
       }
       return account;
     } catch (err) {
-      // Workers keep running while the database is unavailable.
+      // Uses the cached owner, so that workers keep running while the database is unavailable.
       const known = owners.get(host);
       if (known === undefined) throw err;
       return known.account;

@@ -33,7 +33,7 @@ export function routesConformance(engine: TestEngine): void {
       await assert.rejects(routes.get("z2", disablingRoute.id), refusal("routeMissing"));
     });
 
-    test("follow their worker when it is renamed, as custom domains do, also in another process", async (t) => {
+    test("follow their worker when it is renamed, as custom domains do, including in other processes", async (t) => {
       const { routes, domains, references, db, at, another } = await start(t);
       await routes.create("z1", { pattern: "example.com/*", script: "one" });
       await routes.create("z1", { pattern: "example.com/two", script: "two" });

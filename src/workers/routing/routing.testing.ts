@@ -78,7 +78,7 @@ export async function startRouting(t: TestContext, engine: TestEngine) {
   const anyone = () => {};
   return {
     ...routing,
-    /** As a caller who may change everything, by default. */
+    /** By default, acts as a caller who may change everything. */
     domains: {
       ...domains,
       attach: (account: string, script: string, domain: WantedDomain, check: CheckDomainAccess = anyone) =>

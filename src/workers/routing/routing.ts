@@ -23,7 +23,7 @@ interface RoutingDeps {
   zoneDeletedTopic: string;
   hasScript(account: string, script: string): Promise<boolean>;
   schemeOf(request: IncomingMessage): "http" | "https";
-  /** False if no route applies, because the hosts of the API are unknown: logs a warning if there are routes. */
+  /** False if the hosts of the API are unknown: then no route applies, and a warning is logged if there are routes. */
   hasApiHost: boolean;
   ids: Ids;
   log: Log;
@@ -111,7 +111,7 @@ export function createWorkerRouting({
     await domainTable.deleteByZone(zone);
   }
 
-  /** Deletes routes and domains of deleted zones: a crash may have prevented their deletion. */
+  /** Deletes routes and domains of deleted zones, because a crash may have prevented their deletion. */
   async function removeOrphans(): Promise<void> {
     const rows = [
       ...(await routeTable.all(routingLimits.perServer)),

@@ -23,7 +23,7 @@ export async function zoneFor(
 }
 
 /**
- * Another account may own a zone below a zone of this account: the host then belongs to that account. Throws
+ * Checks that the host does not belong to another account, which may own a zone below a zone of this account. Throws
  * othersZone.
  */
 export async function checkClosestZone(

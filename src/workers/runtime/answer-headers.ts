@@ -29,8 +29,8 @@ const SANDBOX =
   "sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts allow-top-navigation-by-user-activation";
 
 /**
- * Opens as a document without scripts, styles and an origin of its own; images and media of the same response still
- * work.
+ * Makes a response open as a document without scripts, styles or an origin of its own; images and media in the same
+ * response still work.
  */
 const INERT = "sandbox; default-src 'none'";
 

@@ -66,7 +66,8 @@ export async function startBindingServer({
     { gid, maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
     (request, response) => {
       onActivity();
-      // If the worker forges the header, its value arrives joined to the real one by a comma and so matches no service.
+      // If the worker forges the header, the forged value arrives joined to the real one by a comma, and so matches no
+      // service.
       const name = String(request.headers[SERVICE_HEADER]);
       const handle = handles.get(name);
       if (handle === undefined) return void response.writeHead(403).end("no such binding");

@@ -195,8 +195,8 @@ const flagsOf = ({ format, compatibilityFlags }: WorkerScript) =>
   format === "modules" ? compatibilityFlags : compatibilityFlags.filter((flag) => flag !== "disallow_importable_env");
 
 /**
- * Unlike the context's own waitUntil(), calls to the one from `import { waitUntil } from "cloudflare:workers"` cannot
- * be observed from within the isolate; neither can messages on diagnostics channels. Both need a tail.
+ * Unlike calls to the context's own waitUntil(), calls to the one from `import { waitUntil } from "cloudflare:workers"`
+ * cannot be observed from within the isolate; neither can messages on diagnostics channels. Both need a tail.
  */
 function tailOptions(script: WorkerScript): { alwaysTail: boolean; mayWaitUnobserved: boolean } {
   const sources = script.modules.map(({ content }) =>

@@ -112,7 +112,8 @@ describe("a worker process", onLinux, () => {
     t.after(() => void server.kill("SIGKILL"));
     const [said] = await Promise.race([once(server.stdout!, "data"), once(server, "exit")]);
     assert.equal(String(said).trim(), secret);
-    // Checks the files of this server: a file descriptor held by a process does not count as a file.
+    // Returns the files of this server that contain the secret; a file descriptor held by a process does not count as a
+    // file.
     const holders = () =>
       readdirSync(root, { recursive: true, withFileTypes: true }).filter(
         (entry) => entry.isFile() && readFileSync(join(entry.parentPath, entry.name)).includes(secret),

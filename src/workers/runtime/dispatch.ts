@@ -45,8 +45,8 @@ interface DispatchClient {
 }
 
 /**
- * A message up to this many bytes is sent with its dispatch; the worker fetches a longer one. workerd accepts 64 KiB of
- * an unread body and then closes the connection; short messages must remain below that.
+ * A message up to this many bytes is sent with its dispatch; the worker fetches a longer one. workerd reads up to 64
+ * KiB of an unread body and otherwise closes the connection; short messages must remain below that.
  */
 const MAX_INLINE_MESSAGE_BYTES = 48 * 1024;
 

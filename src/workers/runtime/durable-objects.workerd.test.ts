@@ -108,7 +108,7 @@ const CALLER_BINDINGS: Binding[] = ["COUNTER", "AGAIN", "OLD"].map((name) => ({
   namespace_id: name === "OLD" ? "b".repeat(32) : COUNTER,
 }));
 
-/** Static assets of a version: one file, which names it. */
+/** Static assets of a version: one file, which contains the name of the version. */
 const assetsOf = (edition: string): AssetSite => ({
   async handle(request, response) {
     if (request.url !== "/edition.txt") return false;

@@ -24,7 +24,9 @@ const OMITTED_HEADERS = new Set([
 ]);
 const isLeftOut = (name: string) => OMITTED_HEADERS.has(name) || name.startsWith(INTERNAL_HEADER_PREFIX);
 
-/** Headers that a worker received and passed on, without those that are not in the record of its request. */
+/**
+ * Returns the headers that a worker received and passed on, without those that the record of its own request omits.
+ */
 export const withoutInternal = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).filter(([name]) => name === "cf-connecting-ip" || !isLeftOut(name.toLowerCase())),

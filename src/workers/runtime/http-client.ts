@@ -33,8 +33,8 @@ export interface HttpClientOptions {
 }
 
 /**
- * workerd closes a connection that has been idle for 5 s (the pipelineTimeout of its HTTP library): this client closes
- * it earlier.
+ * workerd closes a connection that has been idle for 5 s (the pipelineTimeout of its HTTP library), so this client
+ * closes it earlier.
  */
 const IDLE_MS = 4000;
 
@@ -119,7 +119,7 @@ export function createHttpClient({
         // Nothing was received on a connection that had been idle: it was closed before the request was read.
         if (uses > 1 && received.length === 0 && !pending.retried) {
           pending.retried = true;
-          // On a new connection: workerd may have closed the other idle ones, too.
+          // Uses a new connection, because workerd may have closed the other idle ones too.
           start(pending, openConnection());
         } else {
           settle(pending, () =>

@@ -20,7 +20,8 @@ interface LiveInvocation {
   /** Short, so that workerd does not mistake it for a secret and redact it from the tail. */
   readonly id: string;
   /**
-   * Call when the response is known; logs may follow, unless it was `silent`. Without `isReported`, there is no record.
+   * Call this when the response is known. Logs may follow, unless the response was `silent`. Without `isReported`,
+   * there is no record.
    */
   settle(
     outcome: InvocationOutcome | Omit<EmailOutcome, "ended" | "waitUntilSettled">,

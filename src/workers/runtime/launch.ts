@@ -40,7 +40,10 @@ interface Exit {
 }
 
 const SETPRIV = "/usr/bin/setpriv";
-/** Inherited descriptors have paths only on Linux; on other systems, the process opens the directory by its path. */
+/**
+ * Returns the path by which the process opens its Durable Objects directory. Inherited descriptors have paths only on
+ * Linux; on other systems, the process uses the path of the directory.
+ */
 export const objectsPath = (path: string): string =>
   process.platform === "linux" ? `/proc/self/fd/${OBJECTS_FD}` : path;
 const OBJECTS_FD = 6;
@@ -78,7 +81,7 @@ export function createLauncher({ log }: { log: Log }): Launcher {
     confines: isConfined,
     launch({ path, config }, sockets, { identity, memoryMb, objects } = {}) {
       const serve = ["serve", "--control-fd=3", config === undefined ? CONFIG_NAME : `/proc/self/cwd/${CONFIG_NAME}`];
-      // The last three become file descriptors 4, 5 (CONFIG_FD) and 6 (OBJECTS_FD).
+      // The last three entries of `stdio` become file descriptors 4, 5 (CONFIG_FD) and 6 (OBJECTS_FD).
       const options = {
         cwd: path,
         env: { TZ: "UTC" },

@@ -60,7 +60,7 @@ describe("concurrent starts and ends", { skip: process.platform !== "linux" && "
     assert.ok(Math.max(...seen) <= 2, String(seen));
   });
 
-  it("a loop at the top of a module ends at the CPU time limit of a start", async (t) => {
+  it("a loop at the top level of a module ends at the CPU time limit for starting", async (t) => {
     const runtime = start(t, { limits: { cpuMs: 300 } });
     await assert.rejects(
       runtime.deploy(scriptOf("for (;;); export default {}")),

@@ -146,7 +146,7 @@ describe("a message in a worker", () => {
     });
   });
 
-  it("with a long reply that is rejected immediately still gets the reason", async () => {
+  it("gets the reason even if a long reply is rejected immediately", async () => {
     const actions: MailActions = { ...noActions, reply: () => Promise.reject(workerErrors.scriptMissing()) };
     const outcome = await run(
       `await message.reply(new EmailMessage("b@example.net", "a@example.com", "x".repeat(8_000_000))).catch((error) => message.setReject(error.message))`,
@@ -206,7 +206,7 @@ describe("a message in a worker", () => {
     }
   });
 
-  it("needs no waitUntil() tracking if the script imports only names next to waitUntil()", async () => {
+  it("needs no waitUntil() tracking if the script imports only other names", async () => {
     const rest = `export default { email() {}, fetch(request, env, ctx) { ctx.waitUntil(1) } }`;
     for (const [statement, mayWait] of [
       [`import { env as e, WorkerEntrypoint } from "cloudflare:workers";`, false],

@@ -80,8 +80,8 @@ export const objectBinding = (binding: DurableObjectBinding, text: Text): string
   })`;
 
 /**
- * Returns a module that exports one proxy class per namespace. It has the unique key of the real namespace, so that
- * both derive the same ids. Several bindings may refer to one namespace.
+ * Returns a module that exports one proxy class per namespace. Each class has the unique key of the real namespace, so
+ * that both derive the same ids. Several bindings may refer to one namespace.
  */
 const proxyModule = (foreignBindings: ForeignObjectBinding[]) =>
   [

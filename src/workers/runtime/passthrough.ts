@@ -15,8 +15,8 @@ interface Passthrough {
   /** Resolves when the response has ended; responds with 502/503 if the process dies before responding. */
   fetch(id: string, request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   /**
-   * Resolves with the response status when the connection has ended. `onAnswered`: the worker sent data after the
-   * client did.
+   * Resolves with the response status when the connection has ended. `onAnswered` is called when the worker sends data
+   * after the client did.
    */
   upgrade(id: string, request: IncomingMessage, client: Duplex, head: Buffer, onAnswered: () => void): Promise<number>;
   close(): void;
@@ -49,14 +49,16 @@ interface PassthroughOptions {
   client: ClientOf;
   /** Returns the site that serves the host of a request. */
   siteOf(request: IncomingMessage): Site | undefined;
-  /** Waits briefly for the reason a process closed the connection. */
+  /** Resolves with the reason why a process closed the connection; waits for it briefly. */
   findExitCause(err: unknown): Promise<InvocationOutcome>;
   /**
-   * Passes on the header that identifies a Durable Object. Only for the service that calls the objects, which other
-   * workers reach through the server. Default false.
+   * True to forward the header that identifies a Durable Object. Only for the service that calls the objects, which
+   * other workers reach through the server. Default false.
    */
   callsObjects?: boolean;
-  /** Send errors to browsers as HTML pages. Not for calls from other workers. Default false: as text. */
+  /**
+   * True to send errors to browsers as HTML pages; by default, they are sent as text. Not for calls from other workers.
+   */
   errorPages?: boolean;
 }
 
@@ -272,8 +274,8 @@ function forwardedHeaders(
     if (name.startsWith(INTERNAL_HEADER_PREFIX) && name !== passedOn) continue;
     headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }
-  // HTTP/1.0 has no Host; workerd would reject the request before it reaches a worker, and no tail would ever end the
-  // invocation.
+  // An HTTP/1.0 request may have no Host; workerd would reject it before it reaches a worker, and no tail would ever
+  // end the invocation.
   if (request.headers.host === undefined) headers.push("Host", "localhost");
   if (ip !== "") headers.push("CF-Connecting-IP", ip, "X-Real-IP", ip);
   headers.push("CF-Ray", id, SCHEME_HEADER, scheme);

@@ -74,7 +74,7 @@ describe("the pool", () => {
     for (let count = 2; count > 1;) count = Number((await rested(runtime)).rejected);
   });
 
-  /** Leaves the worker idle for a longer time in each round, until a new process responds. */
+  /** Leaves the worker idle long enough for its process to end, then sends it a message. */
   async function rested(runtime: WorkerRuntime) {
     await new Promise((resolve) => setTimeout(resolve, 120));
     return runtime.email("test", mailOf(), noActions);
@@ -184,7 +184,7 @@ describe("the pool", () => {
       { host, authorization, key, word, client },
       { host: `127.0.0.1:${port}`, authorization: "REDACTED", key: "REDACTED", word: "plain", client: "127.0.0.1" },
     );
-    // Only getUnredacted() of a tail worker returns these.
+    // Only getUnredacted() of a tail worker returns this value.
     assert.equal(allHeaders!.authorization, "Bearer abc");
     server.close();
   });

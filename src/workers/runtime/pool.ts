@@ -152,7 +152,8 @@ export function createRuntime({
         ...runningSlots.map((slot) => slot.current!.drained()),
         clock.sleep(SLOT_CHECK_MS, slotTimeout).catch(() => {}),
       ]);
-      // The remaining ones may be open WebSockets, which count as drained: check at most once per event loop turn.
+      // The remaining processes may have only open WebSockets and so count as drained: check at most once per event
+      // loop turn.
       await clock.sleep(1, slotTimeout).catch(() => {});
     }
   }
@@ -234,7 +235,8 @@ export function createRuntime({
       return { ...process, ended: Promise.resolve() };
     },
     async fetch(name, request, response) {
-      // One version answers with its assets and its code: the one that runs, as for calls from other workers.
+      // The assets and the code of one version handle the request: the version that is running, as for calls from other
+      // workers.
       const script = slotOf(name)?.script;
       const byAssets = await script?.assets?.handle(request, response, {
         hasWorker: !hasNoCode(script),

@@ -26,18 +26,18 @@ export interface WorkerRuntime {
    */
   email(name: string, mail: InboundMail, actions: MailActions): Promise<EmailOutcome>;
   /**
-   * Passes a request to the worker's fetch handler; responds with 5xx itself if there is none. Resolves with the
-   * outcome when the response has ended.
+   * Passes a request to the worker's fetch handler; responds with 5xx if there is none. Resolves with the outcome when
+   * the response has ended.
    */
   fetch(name: string, request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   /**
-   * Runs the scheduled handler. Resolves when its waitUntil() work has ended too; never rejects for errors in the
-   * worker's code.
+   * Runs the scheduled handler. Resolves when the handler and its waitUntil() work have ended; never rejects for errors
+   * in the worker's code.
    */
   scheduled(name: string, event: { cron: string; scheduledTime: Date }): Promise<InvocationOutcome>;
   /**
-   * Runs the queue handler with a batch of messages. Resolves when its waitUntil() work has also ended. Never rejects
-   * because of errors in the worker's code.
+   * Runs the queue handler with a batch of messages. Resolves when the handler and its waitUntil() work have ended;
+   * never rejects for errors in the worker's code.
    */
   queue(name: string, batch: QueueBatch): Promise<QueueOutcome>;
   /**
@@ -127,7 +127,7 @@ export interface MailActions {
 export interface InvocationOutcome {
   outcome: "ok" | "exception" | "exceededCpu" | "exceededMemory" | "exceededWallTime" | "canceled";
   exception?: ThrownException;
-  /** True if a static asset answered the request and the worker was not invoked. */
+  /** True if a static asset was served for the request and the worker was not invoked. */
   byAssets?: true;
 }
 
@@ -184,7 +184,7 @@ export interface ObjectInvocation {
     | {
         /** Names of headers in lower case; secret values redacted. */
         request: { url: string; method: string; headers: Record<string, string>; cf: Record<string, unknown> };
-        /** Absent if the request was not answered. */
+        /** Absent if the request received no response. */
         response?: { status: number };
       }
     | { rpcMethod: string }

@@ -34,7 +34,7 @@ export interface WorkerProcess {
   tail(batch: TailBatch): Promise<InvocationOutcome>;
   readExports(): Promise<WorkerExports>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Returns undefined if the process was started without it. */
+  /** Returns undefined if the process was started without this entrypoint. */
   entrypoint(wantedEntrypoint: Entrypoint): EntrypointCalls | undefined;
   /** Resolves when only open WebSockets and idle RPC connections remain. */
   drained(): Promise<void>;

@@ -12,7 +12,7 @@ import { createRunFolders } from "./run-folders.ts";
 const deadPid = () => spawnSync(process.execPath, ["--version"]).pid;
 
 describe("run folders", () => {
-  it("are deleted if their server is dead, and nothing else", (t) => {
+  it("are deleted if their server is dead, and no other files are deleted", (t) => {
     const root = mkdtempSync(join(tmpdir(), "reelpost-folders-"));
     t.after(() => rmSync(root, { recursive: true }));
     const [dead, alive, other] = [`reelpost-run-${deadPid()}-a`, `reelpost-run-${process.pid}-b`, "something"].map(
@@ -26,7 +26,7 @@ describe("run folders", () => {
     );
   });
 
-  it("throws machineFailed if a folder cannot be written, and leaves no files behind", (t) => {
+  it("that cannot be written throw machineFailed, and leave no files behind", (t) => {
     const root = mkdtempSync(join(tmpdir(), "reelpost-folders-"));
     t.after(() => rmSync(root, { recursive: true }));
     const folders = createRunFolders(root);

@@ -62,7 +62,7 @@ const MAX_SOCKET_PATH = 107;
 export function createRunFolders(root = tmpdir()): RunFolders {
   mkdirSync(root, { recursive: true, mode: 0o700 });
   sweepAbandoned(root);
-  // Earlier versions created the folders there.
+  // Earlier versions created the folders in the system's temporary folder.
   if (root !== tmpdir()) sweepAbandoned(tmpdir());
   const home = mkdtempSync(join(root, `${PREFIX}${process.pid}-`));
   let count = 0;
@@ -114,8 +114,9 @@ export function createRunFolders(root = tmpdir()): RunFolders {
 }
 
 /**
- * The process creates its sockets in a folder owned by the server. Sticky (inode(7)): the process cannot replace files
- * it does not own, such as the server's sockets; the server would follow a link with its own rights.
+ * Lets the process create its sockets in a folder owned by the server. The sticky bit (inode(7)) prevents the process
+ * from replacing files it does not own, such as the server's sockets; otherwise, the server could follow a link with
+ * its own rights.
  */
 function makeShared(folder: string, { gid }: Identity): void {
   chownSync(folder, process.geteuid!(), gid);
@@ -123,8 +124,8 @@ function makeShared(folder: string, { gid }: Identity): void {
 }
 
 /**
- * Links to a file descriptor that the process inherits: the configuration is never on disk and disappears with the
- * process.
+ * On Linux, creates a link to a file descriptor that the process inherits, so the configuration is never on disk and
+ * disappears with the process.
  */
 function writeConfig(folder: string, config: string, identity: Identity | undefined): number | undefined {
   if (process.platform !== "linux") {
@@ -147,7 +148,7 @@ function sweepAbandoned(root: string): void {
       if (folder.isDirectory() && folder.uid === process.geteuid?.() && Number.isInteger(pid) && !isAlive(pid))
         rmSync(join(root, name), { recursive: true, force: true });
     } catch {
-      // Already removed, or contains files of another user: a later server retries.
+      // The folder was already removed, or contains files of another user; a later server retries.
     }
   }
 }

@@ -58,7 +58,7 @@ export function objectInvocationOf(item: TraceItem): ObjectInvocation | undefine
 function objectEventOf(event: NonNullable<TraceItem["event"]>): ObjectInvocation["event"] {
   const { request, response, rpcMethod, scheduledTime, getWebSocketEvent } = event;
   if (request !== undefined) {
-    // workerd describes the process that connected to it.
+    // Removes clientPid and clientUid, which describe the process that connected to workerd.
     const { clientPid: _pid, clientUid: _uid, ...cf } = request.cf ?? {};
     const { url, method, headers } = request;
     return {
@@ -71,7 +71,10 @@ function objectEventOf(event: NonNullable<TraceItem["event"]>): ObjectInvocation
   return getWebSocketEvent === undefined ? null : { getWebSocketEvent };
 }
 
-/** Workers often pass their own request, including its headers, to an object, whose event is a separate invocation. */
+/**
+ * Returns the invocation id of an item; undefined for an event of a Durable Object, which is a separate invocation
+ * although workers often pass their own request, including its headers, to an object.
+ */
 export const invocationIdOf = (item: TraceItem): string | undefined =>
   isObjectEvent(item) ? undefined : idInHeaders(item);
 

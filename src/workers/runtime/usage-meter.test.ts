@@ -39,7 +39,7 @@ test("divides the CPU time of a sample among the invocations that ran in it", (t
   ]);
 });
 
-test("does not report invocations without an outcome, but counts requests and those of an ended process", (t) => {
+test("counts all requests, but does not report invocations that have no outcome or whose process has ended", (t) => {
   const { meter, reports, use, vanish } = open(t);
   meter.begin().ended(undefined);
   meter.subrequest();

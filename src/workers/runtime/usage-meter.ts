@@ -96,7 +96,10 @@ export function createUsageMeter({ cpuUs: read, emit, intervalMs = SAMPLE_MS }: 
   };
 }
 
-/** CPU time of the main thread of a process, in which workers run. Undefined without /proc, or if it has ended. */
+/**
+ * Returns the CPU time of the main thread of a process, in which workers run. Undefined without /proc, or if the
+ * process has ended.
+ */
 export function readMainThreadUs(pid: number): number | undefined {
   try {
     // The first field is the time on the CPU in nanoseconds: Documentation/scheduler/sched-stats of Linux.

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readProcessUsage, watchProcess, type Usage } from "./watchdog.ts";
 
-/** Returns a process whose samples are set by the test. A window is ten limits long. */
+/** Watches a process whose samples are set by the test. A window is ten CPU limits long. */
 function watching(limits = { cpuMs: 100, rssMb: 100 }, usedMs = 0) {
   const usage: Usage = { cpuMs: usedMs, rssMb: 10 };
   let at = 0;

@@ -61,11 +61,16 @@ interface RunningInvocation {
 }
 
 const SAMPLE_MS = 250;
-/** Length, in CPU limits, of the window over which the whole process is charged; also its number of slots. */
+/**
+ * Length of the window over which the whole process is charged, as a multiple of the CPU limit; also its number of
+ * slots.
+ */
 const WINDOW_LIMITS = 10;
-/** Number of unfinished invocations that count: requests held open must not increase the CPU time allowance. */
+/**
+ * Maximum number of unfinished invocations that count: requests held open must not increase the CPU time allowance.
+ */
 const MAX_BEGUN_INVOCATIONS = 4;
-/** Maximum number of events without a cause outside the process that count: half of a core. */
+/** Maximum number of events without an external cause that count per window, which amounts to half of a core. */
 const MAX_SELF_STARTED = 5;
 
 /**

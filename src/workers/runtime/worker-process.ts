@@ -59,15 +59,21 @@ export interface WorkerProcessDeps {
   log: Log;
 }
 
-/** Connections that remain after draining are open WebSockets: they are closed. */
+/**
+ * How long the process may take to exit after SIGTERM. Connections that remain after draining are open WebSockets, and
+ * are then closed.
+ */
 const SIGTERM_GRACE_MS = 3000;
 
 /** How long work may continue when another process needs the Durable Objects: a deploy interrupts them only briefly. */
 const HANDOVER_MS = 5000;
-/** How long the process may take to exit then. Short, because stored data does not depend on an orderly exit. */
+/**
+ * How long the process may then take to exit after SIGTERM. Short, because stored data does not depend on an orderly
+ * exit.
+ */
 const HANDOVER_GRACE_MS = 500;
 
-/** A process starts to listen about 50 ms after its start, or a few seconds on a busy machine. */
+/** Time limit for a start. A process starts to listen after about 50 ms, or a few seconds on a busy machine. */
 const STARTUP_MS = 15_000;
 /** CPU time allowed for a start: at least that of the hosted service, and at least the limit of an invocation. */
 const STARTUP_CPU_MS = 1000;
@@ -253,7 +259,7 @@ export async function startWorkerProcess(
     }
   }
 
-  /** The closed connection and the exit of the process are reported separately: waits briefly for the exit. */
+  /** The closed connection and the exit of the process are reported separately, so this waits briefly for the exit. */
   async function findExitCause(err: unknown): Promise<InvocationOutcome> {
     await Promise.race([exitPromise, new Promise((resolve) => void setTimeout(resolve, 500).unref())]);
     return (
@@ -414,7 +420,7 @@ export async function startWorkerProcess(
     async stop(graceMs, { patienceMs = SIGTERM_GRACE_MS } = {}) {
       isRetired = true;
       const timer = setTimeout(() => workerd.kill("SIGKILL"), graceMs);
-      // A caller that has just been given this process has begun its invocation by the next event loop turn.
+      // A caller that has just received this process will have begun its invocation by the next event loop turn.
       await new Promise((resolve) => void setImmediate(resolve));
       await Promise.race([Promise.all([waitForDrain(), entrypoints.retire()]), exitPromise]);
       // The CPU time of an ended process cannot be read.
@@ -437,7 +443,7 @@ const withoutAiBindings = (script: WorkerScript): WorkerScript => ({
   bindings: script.bindings.filter(({ type }) => type !== "ai"),
 });
 
-/** V8 ends the process when the heap limit is reached; any other exit is a crash. */
+/** Returns the cause of an exit: V8 ends the process when the heap limit is reached; any other exit is a crash. */
 function causeFromExit(stderr: string, exitReason: string): InvocationOutcome {
   if (/out of memory|heap limit/i.test(stderr))
     return { outcome: "exceededMemory", exception: { name: "Error", message: "Worker exceeded memory limit." } };

@@ -49,7 +49,7 @@ interface S3Request {
 }
 
 const MAX_CLOCK_SKEW_MS = 15 * 60_000;
-/** How long a network may use an access key, after a valid signature with it, despite failed attempts of others. */
+/** How long a network may use an access key after a valid signature with it, despite failed attempts by others. */
 const VERIFIED_MS = 15 * 60_000;
 
 /**

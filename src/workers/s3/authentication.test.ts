@@ -46,7 +46,7 @@ describe("authentication of the S3 API", () => {
     assert.equal(uses, 1);
   });
 
-  it("failed attempts of a network are limited, except with access keys that it used before", async (t) => {
+  it("failed attempts from a network are limited, except with access keys that it used before", async (t) => {
     const { send, keys, clock } = await startS3(t, { failures: 3 });
     keys.set("mine", { secret: "secret", allows: () => true });
     assert.equal((await send({ path: "/", accessKeyId: "mine" })).status, 200);

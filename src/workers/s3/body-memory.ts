@@ -16,7 +16,7 @@ export interface BodyMemoryLease {
   release(): void;
 }
 
-/** Parsing a body needs several times its size, until the request ends. */
+/** Parsing a body needs several times its size in memory, which stays in use until the request ends. */
 const DEFAULT_LIMITS: BodyMemoryLimits = { total: 32 * 1024 * 1024, perAccount: 16 * 1024 * 1024 };
 
 /**

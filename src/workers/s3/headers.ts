@@ -6,7 +6,7 @@ const STORAGE_CLASS_NAMES: Record<StorageClass, string> = { Standard: "STANDARD"
 
 export const s3StorageClass = (storageClass: StorageClass): string => STORAGE_CLASS_NAMES[storageClass];
 
-/** Throws invalidStorageClass. */
+/** Returns the storage class in the headers; undefined if there is none. Throws invalidStorageClass. */
 export function storageClassOf(headers: Headers): StorageClass | undefined {
   const requestedClass = headers.get("x-amz-storage-class");
   if (requestedClass === null || requestedClass === "") return undefined;

@@ -22,8 +22,8 @@ interface S3HttpHandlerOptions extends S3Deps {
   /** Returns the IP address of the client. A token can be restricted to certain addresses. */
   clientIp(request: IncomingMessage): string | undefined;
   /**
-   * Rejects write requests from web pages that no CORS rule allows, even if they are signed: in development, every page
-   * knows the key. Default false.
+   * True to reject write requests from web pages that no CORS rule allows, even if they are signed: in development,
+   * every page knows the key. Default false.
    */
   pagesNeedCors?: boolean;
   /** Failed authentication attempts. Default: no limit. */
@@ -73,7 +73,7 @@ export function createS3HttpHandler({
     const operation = operationOf(method, address, query, fetchHeaders);
     const { account = "" } = address;
 
-    /** True if the key has the permission for the objects of the bucket, or without a bucket, for the account. */
+    /** True if the key has the permission for the objects of the bucket or, without a bucket, for the account. */
     const isAllowed = (
       accessKey: typeof key,
       access: "Read" | "Write",
@@ -96,7 +96,8 @@ export function createS3HttpHandler({
       if (name === undefined) return;
       // A key that is limited to some buckets must not reveal which other buckets exist.
       if (operation.scope === "buckets" || bucket === undefined) require(accessKey, operation.access);
-      // A policy can deny the objects of a bucket: its settings delete and publish them.
+      // A policy can deny access to the objects of a bucket, so it also applies to the bucket's settings, which can
+      // delete and publish the objects.
       if (bucket !== undefined) require(accessKey, operation.access, bucket);
     };
     requireAll(key);

@@ -155,7 +155,7 @@ export async function collectBody(
   memory: Pick<BodyMemoryLease, "reserve">,
 ): Promise<Buffer> {
   if ((size ?? 0) > maxBytes) throw s3Errors.xmlTooLarge({ limit: maxBytes });
-  // One growing buffer: a list of many tiny buffers would need a multiple of their bytes.
+  // Uses one growing buffer: a list of many tiny buffers would need several times as much memory.
   let collected = Buffer.alloc(0);
   let length = 0;
   for await (const buffer of bytes) {

@@ -29,7 +29,7 @@ export interface S3RequestContext {
   /** Reads an XML body of at most `maxBytes`. Throws xmlTooLarge, slowDown. */
   collectBody(maxBytes: number): Promise<Buffer>;
   /**
-   * Throws accessDenied unless the key has the permission for the objects of the bucket, or without a bucket, for the
+   * Throws accessDenied unless the key has the permission for the objects of the bucket or, without a bucket, for the
    * account.
    */
   requirePermission(access: "Read" | "Write", bucket: Pick<R2Bucket, "name" | "jurisdiction"> | undefined): void;

@@ -53,8 +53,8 @@ export interface XmlNode {
 }
 
 /**
- * Enough for a multipart upload of 10,000 parts, each with its checksums: a parsed element needs a multiple of its
- * bytes.
+ * Enough for a multipart upload of 10,000 parts, each with its checksums. Limited, because a parsed element needs
+ * several times its size in memory.
  */
 const MAX_TAGS = 250_000;
 

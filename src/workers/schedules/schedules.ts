@@ -37,8 +37,9 @@ interface Run extends DueSchedule {
 
 /**
  * Runs the cron triggers of all workers at the start of each matching minute. Exactly one process claims a run, and
- * attempts it once. The claim and the job are stored in one transaction: if the process dies before that, another one
- * performs the run, or a restarted one within the same minute. Minutes in which no process is running are skipped.
+ * attempts it once. The claim and the job are stored in one transaction: if the process dies before the commit, another
+ * process performs the run, or a process restarted within the same minute. Minutes in which no process is running are
+ * skipped.
  */
 export function createSchedules({
   db,
@@ -117,7 +118,7 @@ export function createSchedules({
   };
 }
 
-/** Parsing an expression takes a hundred times longer than matching it. */
+/** Maximum number of cached expressions. Parsing an expression takes a hundred times longer than matching it. */
 const MAX_CACHED_CRONS = 10_000;
 
 /** Caches parsed expressions. A stored expression that has become invalid never matches. */

@@ -60,7 +60,7 @@ export function scriptsConcurrency(engine: TestEngine): void {
       assert.deepEqual([await answer(two), two.fake.state.removed.length, two.fake.state.tried], [second.id, 1, 0]);
     });
 
-    test("creates many new workers in one account from two processes", async (t) => {
+    test("create many new workers in one account from two processes", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openScriptsFixture(t, db, { limits: { scriptsPerAccount: 24 } });
       const two = one.another(await another());

@@ -25,7 +25,7 @@ export const start = async (
 export const email = async ({ live }: Pick<ScriptsFixture, "live">, script = "mail") =>
   (await live.email({ account: A, script }, mailOf(), noActions)).rejected;
 
-/** Secrets of a version as the runtime has them. */
+/** Returns the secrets of a version as the runtime receives them. */
 export const secretsOf = ({ fake }: Pick<ScriptsFixture, "fake">, versionId: string) => {
   const worker = [...fake.known.values()].find(({ version }) => version === versionId);
   return Object.fromEntries(

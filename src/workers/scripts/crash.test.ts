@@ -72,7 +72,7 @@ async function killAfter(lines: number, folder: string): Promise<Map<string, num
   return acknowledged;
 }
 
-// The same file is the child process that is killed.
+// The process that the test kills runs this file too.
 if (process.argv[2] === "deploy") await deployForever(process.argv[3]!);
 else
   test("a server killed during deploys keeps acknowledged deploys live, and every version has its modules", async () => {

@@ -43,7 +43,7 @@ export function removeDeployment(parts: ScriptsDeps, account: string, name: stri
   });
 }
 
-/** Runs after pending changes to the worker, in one transaction. Throws scriptMissing. */
+/** Runs `work` in one transaction, after pending changes to the worker. Throws scriptMissing. */
 function changeScript<Result>(
   { db, serialize }: ScriptsDeps,
   account: string,

@@ -8,7 +8,9 @@ import type { ScriptsTables } from "./schema.ts";
 import { findScript, updateScript, type ScriptRecord, type Tables } from "./scripts-table.ts";
 import { findVersions, pruneVersions } from "./versions-table.ts";
 
-/** Notifies every process that runs workers of the id of a script whose deployment has changed. */
+/**
+ * Topic that notifies every process that runs workers. The event id is the id of a script whose deployment has changed.
+ */
 export const DEPLOYMENTS_TOPIC = "deployments";
 
 interface DeployRequest {
@@ -73,7 +75,7 @@ function checkPercentages(versions: Deployment["versions"], limits: UploadLimits
   if (Math.abs(sum - 100) > 0.011) throw refuse(`these add up to ${Math.round(sum * 1000) / 1000}`);
 }
 
-/** `script` is the row as read in the transaction. */
+/** Stores a deployment. `script` is the row as read in the transaction. */
 export async function writeDeployment(
   tx: Tables,
   script: ScriptRecord,
@@ -99,7 +101,7 @@ export async function writeDeployment(
   return { script: updatedScript, deployment: deploymentRecord };
 }
 
-/** Runs after the commit. The deployment remains in effect, whatever fails here. */
+/** Announces a deployment after the commit. The deployment remains in effect, whatever fails here. */
 export async function announce(
   scriptId: string,
   { events, live, log }: Pick<ScriptsDeps, "events" | "live" | "log">,

@@ -1,6 +1,6 @@
 import type { WorkerScript } from "./script.ts";
 
-/** Interface required for deploying and provided by the component that runs versions; implemented by `live/`. */
+/** What deploys need from the component that runs versions; implemented by `live/`. */
 export interface LiveVersions {
   /** Starts a version that is not referenced yet. If it throws scriptRefused, nothing is left behind. */
   startTrial(worker: WorkerScript): Promise<Trial>;

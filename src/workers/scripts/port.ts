@@ -50,7 +50,7 @@ export interface Scripts {
   createVersion(account: string, name: string, upload: Upload, by: Uploader): Promise<Version>;
   /** Newest first. */
   versions(account: string, name: string, page: PageRequest): Promise<Page<Version>>;
-  /** Also resolves with undefined for a version of another script. */
+  /** Resolves with undefined if the version does not exist or belongs to another script. */
   version(account: string, name: string, id: string): Promise<Version | undefined>;
   /**
    * Throws versionMissing, and versionLive while the newest deployment contains it. Older deployments that contain it
@@ -85,7 +85,7 @@ export interface Scripts {
     by: Author,
     options?: { deploy?: boolean; annotations?: Annotations },
   ): Promise<Version>;
-  /** Only the names in the newest version, in order. */
+  /** Lists only the names of the secrets in the newest version, in order. */
   secrets(account: string, name: string): Promise<string[]>;
 
   /** Changes settings of a script that apply to all its versions. Fields that are not given remain unchanged. */
@@ -107,8 +107,8 @@ export interface Scripts {
   /** Releases the label: another account can use it, and scripts are no longer reachable under it. */
   deleteSubdomain(account: string): Promise<void>;
   /**
-   * Resolves with the script identified by a host name or a path: `<script>.<label>`. Only scripts whose subdomain is
-   * enabled.
+   * Resolves with the script identified by a host name or a path: `<script>.<label>`. Finds only scripts whose
+   * subdomain is enabled.
    */
   bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
 
@@ -122,7 +122,7 @@ export interface Scripts {
 export interface ScriptRef {
   account: string;
   script: string;
-  /** Its id, if known: finds the worker although it has been renamed. */
+  /** Its id, if known: finds the worker even if it has been renamed. */
   id?: string;
 }
 
@@ -156,7 +156,7 @@ export interface Script extends ScriptSettings {
 }
 
 export interface ScriptSettings {
-  /** `enabled` of the subdomain: reachable by `<script>.<label>.<workers domain>`. */
+  /** `enabled` of the subdomain: reachable at `<script>.<label>.<workers domain>`. */
   subdomainEnabled: boolean;
   previewsEnabled: boolean;
   tags: string[];
@@ -238,7 +238,7 @@ export interface Uploader extends Author {
 export interface Version {
   /** UUID. */
   id: string;
-  /** 32 hex digits of the script. */
+  /** The id of the script: 32 hex digits. */
   scriptId: string;
   account: string;
   script: string;

@@ -3,8 +3,8 @@ import type { Kysely } from "kysely";
 /** References to workers by name in one domain. */
 export interface ScriptReferences {
   /**
-   * Replaces all references to the worker `from` by `to` in the transaction that renames it. Resolves with a function
-   * to call after the commit, which announces the change. Runs again after a serialization conflict.
+   * Replaces all references to the worker `from` with `to` in the transaction that renames it. Resolves with a function
+   * to call after the commit, which announces the change. Called again after a serialization conflict.
    */
   rename(tx: Kysely<unknown>, change: ScriptRename): Promise<() => void | Promise<void>>;
 }

@@ -37,7 +37,7 @@ export async function renameScript(
       const { script, callers, announcements } = await db.transaction<ScriptsTables, Renamed>((tx) =>
         renameIn(tx, parts, change, settings),
       );
-      // All of them start immediately, because rules and routes may be cached with the former name.
+      // All announcements start immediately, because rules and routes may be cached with the former name.
       const announced = await Promise.allSettled(announcements.map(async (announceChange) => announceChange()));
       for (const { reason: err } of announced.filter(({ status }) => status === "rejected") as PromiseRejectedResult[])
         log.warn({ err, script: to }, "workers: failed to announce a rename, will retry");

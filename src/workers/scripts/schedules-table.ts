@@ -16,7 +16,10 @@ export async function listSchedules(tables: Tables, scriptId: string): Promise<S
   }));
 }
 
-/** Expressions that are kept retain their creation time and do not run again in a minute in which they have run. */
+/**
+ * Replaces the schedules of a worker. Expressions that are kept retain their creation time and do not run again in a
+ * minute in which they have already run.
+ */
 export async function replaceSchedules(
   tables: Tables,
   script: { id: string; account: string },

@@ -225,7 +225,7 @@ export const scriptsMigrations: Migration[] = [
     name: "workers-scripts-004-counts",
     async up(db, types) {
       await countRows(db, types, SCRIPT_COUNTS);
-      // A claim of the runs of a minute skips those that are claimed already.
+      // Lets a claim of the runs of a minute skip those that are already claimed.
       await db.schema
         .createIndex("worker_schedules_due")
         .on("worker_schedules")

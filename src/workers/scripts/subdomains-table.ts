@@ -17,7 +17,7 @@ export async function putSubdomain(tables: Tables, account: string, label: strin
     .execute();
 }
 
-/** Does not change an existing row. */
+/** Adds the label of an account; does not change an existing row. */
 export async function addSubdomain(tables: Tables, account: string, label: string): Promise<void> {
   await tables
     .insertInto("worker_subdomains")
@@ -30,7 +30,10 @@ export async function removeSubdomain(tables: Tables, account: string): Promise<
   await tables.deleteFrom("worker_subdomains").where("account_id", "=", account).execute();
 }
 
-/** Called for every request that specifies a worker by its host. */
+/**
+ * Creates the lookup of a worker by its host name. The lookup runs for every request that specifies a worker by its
+ * host.
+ */
 export function subdomainReader(tables: Tables): (label: string, name: string) => Promise<ScriptRef | undefined> {
   const find = prepared((arg) =>
     tables

@@ -31,7 +31,8 @@ export function createSubdomains({
       if (foundSubdomain !== undefined) return foundSubdomain;
       const preferredLabel = labelFrom(await accountName(account));
       const unique = `${preferredLabel.slice(0, 50)}-${createHash("sha256").update(account).digest("hex").slice(0, 8)}`;
-      // Another account may have the first label; the second is in use only if another account deliberately chose it.
+      // Another account may have the first label; the second label is taken only if another account deliberately chose
+      // it.
       return (
         (await claim(account, preferredLabel)) ||
         (await claim(account, unique)) ||

@@ -52,7 +52,7 @@ interface VersionRequest {
   account: string;
   name: string;
   uploader: Uploader;
-  /** Creates the worker if it does not exist; if false, throws scriptMissing instead. */
+  /** True to create the worker if it does not exist; if false, scriptMissing is thrown instead. */
   create: boolean;
   settings?: Partial<ScriptSettings>;
   /** Called again if another process was faster and the base has changed. */
@@ -248,7 +248,7 @@ export function createVersionBuilder(parts: ScriptsDeps) {
   };
 }
 
-/** Covers everything that runs, but not the annotations. */
+/** Returns an ETag that covers everything that runs, but not the annotations. */
 function etagOf(
   {
     format,

@@ -103,7 +103,7 @@ export async function pruneVersions(tables: Tables, scriptId: string, maxPositio
   await tables.deleteFrom("worker_versions").where("id", "in", ids).execute();
 }
 
-/** Also removes the version from the deployments that use it. */
+/** Deletes a version and the deployments that contain it. */
 export async function deleteVersion(
   tables: Tables,
   { id, scriptId }: Pick<VersionRecord, "id" | "scriptId">,
@@ -123,7 +123,7 @@ export async function deleteVersion(
   await tables.deleteFrom("worker_versions").where("id", "=", id).execute();
 }
 
-/** The subset of these objects that a version uses. */
+/** Resolves with the subset of these objects that versions use. */
 export async function referencedObjects(tables: Tables, objectKeys: string[]): Promise<Set<string>> {
   if (objectKeys.length === 0) return new Set();
   const rows = await tables

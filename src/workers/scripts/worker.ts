@@ -34,7 +34,7 @@ export const versionKey = (
   revision: number,
 ): string => `${account}/${scriptId}/${id}${revision === 0 ? "" : `/${revision}`}`;
 
-/** Returns a version for the runtime, with its secrets opened. */
+/** Returns a version for the runtime, with its secrets decrypted. */
 export function workerScriptOf(
   version: Runnable,
   {

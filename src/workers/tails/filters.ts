@@ -12,7 +12,7 @@ export type TailFilter =
   /** The request has the header, and its value contains `query`. Values of secret headers are never searched. */
   | { header: { key: string; query?: string } }
   | { client_ip: string[] }
-  /** Contained in a log or exception. */
+  /** Text that a log or an exception contains. */
   | { query: string }
   | { scriptVersion: string };
 

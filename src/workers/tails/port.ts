@@ -50,13 +50,13 @@ export interface ReaderConnection {
    * TailReader.drained().
    */
   write(text: string): boolean;
-  /** The tail has ended, or another reader has replaced this one. */
+  /** Called when the tail has ended or another reader has replaced this one. */
   close(): void;
 }
 
 export interface TailReader {
-  /** The connection can accept more records. */
+  /** Call this when the connection can accept more records. */
   drained(): void;
-  /** The connection is closed. The tail remains for a while. */
+  /** Call this when the connection is closed. The tail remains for a while. */
   closed(): void;
 }

@@ -1,7 +1,7 @@
 /** Queue of records for one reader. */
 export interface ReaderQueue {
   push(text: string): void;
-  /** The reader can accept more records. */
+  /** Call this when the reader can accept more records. */
   drained(): void;
 }
 
@@ -25,7 +25,10 @@ export function createReaderQueue({ write, createLossNotice, maxRecords, maxByte
   let lostCount = 0;
 
   const isFull = (text: string) => waitingTexts.length >= maxRecords || bytes + text.length > maxBytes;
-  /** Sends one notice for a whole series of losses: records are accepted again once there is space for many. */
+  /**
+   * True once there is space for many records: only then are records accepted again, so that one notice covers a whole
+   * series of losses.
+   */
   const isHalfEmpty = () => waitingTexts.length <= maxRecords / 2 && bytes <= maxBytes / 2;
 
   function send(text: string) {

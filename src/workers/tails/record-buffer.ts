@@ -67,7 +67,7 @@ export function createRecordBuffer({
     lossesById.set(id, { script, count: (lossesById.get(id)?.count ?? 0) + 1 });
   }
 
-  /** The notice about lost records precedes the next stored record. */
+  /** Writes the notice about lost records, which precedes the next stored record. */
   function writeLossNotice(id: string) {
     const loss = lossesById.get(id);
     if (loss === undefined) return;

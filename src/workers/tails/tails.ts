@@ -24,9 +24,9 @@ export interface TailsOptions {
   limits?: Partial<TailLimits>;
 }
 
-/** Notifies that a tail was created, deleted or read. */
+/** Topic of the event published when a tail was created, deleted or read. */
 const TAILS = "tails";
-/** Notifies that records are waiting for the specified tail. */
+/** Topic of the event published when records are waiting for the specified tail. */
 const RECORDS = "tail-records";
 const MAX_RECORDS_PER_READ = 100;
 /** A longer record is dropped: workerd limits the logs of one invocation to a quarter of it. */

@@ -34,7 +34,7 @@ export function checkRegularFile(path: string): void {
   if (statOf(path)?.isFile() !== true) throw workerErrors.wranglerStateLink({ path });
 }
 
-/** Opens a regular file. Throws wranglerStateLink, also if the path is replaced by a link meanwhile. */
+/** Opens a regular file. Throws wranglerStateLink, even if a link replaces the path in the meantime. */
 export async function openWithoutLinks(path: string): Promise<{ file: FileHandle; size: number }> {
   // Without O_NONBLOCK, opening a named pipe would wait for its writer.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;

@@ -11,9 +11,9 @@ export interface WranglerStateImportRequest {
   kv: ConfiguredResource[];
   r2: ConfiguredResource[];
   d1: ConfiguredResource[];
-  /** Replaces keys, objects and databases that already exist. Otherwise they are kept. */
+  /** True to replace keys, objects and databases that already exist; otherwise, they are kept. */
   overwrite: boolean;
-  /** Counts what would be copied, and writes nothing. */
+  /** True to count what would be copied, and write nothing. */
   dryRun: boolean;
 }
 

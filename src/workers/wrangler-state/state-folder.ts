@@ -53,7 +53,7 @@ export function openStateFolder(state: string): StateFolder {
         .filter((name) => /^[0-9a-f]{64}\.sqlite$/.test(name))
         .map((name) => checkDatabase(join(objectFolder(kind), name))),
     blob(kind, name, id) {
-      // The id comes from the state of a project that may have been written by others: it must not lead elsewhere.
+      // The id comes from the state of a project, which others may have written: it must not lead to another folder.
       const file = basename(id);
       const folder = [encodeURIComponent(name), name].find((each) =>
         existsWithoutLinks(join(root, kind, each, "blobs", file)),

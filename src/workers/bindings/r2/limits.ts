@@ -54,7 +54,10 @@ export function checkObjectMetadata(
     });
 }
 
-/** Counted like the service: a text within Latin-1 takes one byte per character, any other text two per UTF-16 unit. */
+/**
+ * Counts length as the service does: a text within Latin-1 takes one byte per character, any other text two bytes per
+ * UTF-16 code unit.
+ */
 // oxlint-disable-next-line no-control-regex
 const metadataLength = (text: string) => (/^[\0-\u00ff]*$/.test(text) ? text.length : text.length * 2);
 

@@ -5,7 +5,7 @@ import { successor } from "./list.ts";
 
 const before = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 
-test("the successor of a prefix separates its keys from the following ones", () => {
+test("the successor of a prefix separates its keys from the keys that follow", () => {
   const text = fc.string({
     unit: fc.constantFrom("\0", "/", "a", "b", "\ud7ff", "\ue000", "\uffff", "\u{10000}", "\u{10ffff}"),
     maxLength: 6,

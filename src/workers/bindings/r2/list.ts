@@ -4,7 +4,7 @@ import type { ListedObject, ListOptions, ObjectPage } from "./object.ts";
 import type { KeyRange, ObjectTable, PageRow } from "./r2-table.ts";
 import { listedObject } from "./rows.ts";
 
-/** Minimum number of rows per query; the number is adapted to how many rows became entries. */
+/** Minimum number of rows per query; the actual number adapts to how many rows became entries. */
 const MIN_ROWS_PER_READ = 16;
 
 export async function listObjects(
@@ -50,7 +50,9 @@ function entryOf(row: PageRow, prefix: string, delimiter: string): Entry {
   return { folded: true, name: row.key.slice(0, at + delimiter.length) };
 }
 
-/** Returns an upper bound of the entry's size in the page's JSON, where custom metadata are separate records. */
+/**
+ * Returns an upper bound on the entry's size in the page's JSON, where each custom metadata field is a separate record.
+ */
 const sizeOf = (entry: Entry) =>
   Buffer.byteLength(JSON.stringify(entry)) +
   64 +
@@ -82,7 +84,7 @@ const laterRange = (one: KeyRange, other: KeyRange): KeyRange => {
   return order > 0 ? one : other;
 };
 
-/** Returns the keys after an entry; undefined if there can be none. */
+/** Returns the range of keys after an entry; undefined if there can be none. */
 function rangeAfter(entry: { folded: boolean; name: string }, before: string | undefined): KeyRange | undefined {
   if (!entry.folded) return { from: entry.name, including: false, before };
   const next = successor(entry.name);

@@ -88,7 +88,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 2);
       });
 
-      it("are rejected with the reason if the parts do not fit", async ({ r2, bucket, upload }) => {
+      it("are rejected with a specific reason if their parts are invalid", async ({ r2, bucket, upload }) => {
         const { ref, uploaded } = await upload("key", [...parts, "e".repeat(PART + 1)]);
         const [one, two, short, long] = uploaded as [
           (typeof uploaded)[0],
@@ -152,7 +152,7 @@ export function multipartConformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("are not affected by puts and deletes of their key, which remove them once completed", async ({
+      it("are not affected by puts and deletes of their key while open, but are replaced or deleted by them once completed", async ({
         r2,
         bucket,
         put,

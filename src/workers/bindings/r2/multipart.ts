@@ -20,10 +20,10 @@ interface MultipartDeps {
 }
 
 /**
- * Multipart objects. Each part remains a separate blob: completing the upload writes a row that refers to its parts,
- * which takes one transaction whatever the size. Reads proceed from part to part; since all parts except the last have
- * the same size, the first part of a range is found by division. Joining the parts into one file would read and write
- * every byte again while a worker waits.
+ * Creates multipart objects. Each part remains a separate blob: completing the upload writes a row that refers to its
+ * parts, which takes one transaction whatever the size. Reads proceed from part to part; since all parts except the
+ * last have the same size, the first part of a range is found by division. Joining the parts into one file would read
+ * and write every byte again while a worker waits.
  */
 export function createMultipart({ store, uploads, removal, clock, ids, limits }: MultipartDeps) {
   async function create(bucket: string, key: string, options: Metadata = {}): Promise<UploadRef> {
@@ -130,7 +130,7 @@ function requireOpen(upload: MultipartUploadRow | undefined): MultipartUploadRow
   return upload;
 }
 
-/** Returns the parts listed in the completion request, by number. */
+/** Returns the parts listed in the completion request, in order of their numbers. */
 function selectParts(uploadedParts: PartRow[], requestedParts: UploadedPart[], limits: R2Limits): PartRow[] {
   const byNumber = new Map(uploadedParts.map((part) => [part.part_number, part]));
   const parts = requestedParts

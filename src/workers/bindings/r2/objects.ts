@@ -36,7 +36,7 @@ interface ObjectDeps {
   limits: R2Limits;
 }
 
-/** Single objects of a bucket. */
+/** Creates the operations on single objects of a bucket. */
 export function createObjects({ store, table, contents, removal, clock, ids, limits }: ObjectDeps) {
   async function head(bucket: string, key: string): Promise<R2Object | undefined> {
     checkObjectName(key, limits);
@@ -105,8 +105,8 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
       if (!(await writeSingle(row, current))) removal.enqueue(await table.replace(row, (now) => allow(options, now)));
       return r2Object(row);
     } catch (err) {
-      // Only if this code rejected the write: after a failed commit the outcome is unknown, and a row without bytes is
-      // worse than bytes without a row.
+      // Discards the bytes only if this code rejected the write: after a failed commit the outcome is unknown, and a
+      // row without bytes is worse than bytes without a row.
       if (err instanceof UserError && err.domain === "r2") await removal.discard(bucket, version);
       throw err;
     }
@@ -124,8 +124,8 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
   }
 
   /**
-   * Deletes in batches, each in its own transaction, so that a deletion does not block the process; a crash may
-   * complete only some of them. Yields the removed keys of each batch.
+   * Deletes in batches, each in its own transaction, so that a deletion does not block the process. After a crash, some
+   * batches may not have been deleted. Yields the removed keys of each batch.
    */
   async function* remove(bucket: string, keys: string[]): AsyncGenerator<string[]> {
     if (keys.length < 1 || keys.length > limits.deleteKeys) throw r2Errors.invalidKeyCount();
@@ -138,7 +138,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
   async function* removeBy(by: "key" | "version", bucket: string, values: string[]): AsyncGenerator<string[]> {
     for (const batch of inBatches(values, REMOVAL_BATCH)) {
       yield await removeBatch(by, bucket, batch, "plain");
-      // An object of many parts deletes up to 10,000 rows.
+      // Deleting an object with many parts affects up to 10,000 rows.
       for (const value of await table.multipartAmong(bucket, by, batch))
         yield await removeBatch(by, bucket, [value], "any");
     }
@@ -150,7 +150,7 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     return keys;
   }
 
-  /** Like writeAlone(). Resolves with the removed keys, or with undefined if the key was written concurrently. */
+  /** Like writeSingle(). Resolves with the removed keys, or with undefined if the key was written concurrently. */
   async function removeSingle(bucket: string, key: string): Promise<string[] | undefined> {
     const current = await table.find(bucket, key);
     if (!current) return [];

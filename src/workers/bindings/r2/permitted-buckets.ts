@@ -6,7 +6,7 @@ const PAGE = 1000;
 
 /**
  * Lists only the buckets that `isPermitted` accepts. Pages are filled with such buckets, and the cursor is the name of
- * the last one, so that neither reveals how many others exist and what they are called. Throws invalidArgument.
+ * the last one, so neither reveals how many other buckets exist or what they are called. Throws invalidArgument.
  */
 export async function listPermittedBuckets(
   list: Pick<R2BucketList, "list">,
@@ -27,7 +27,7 @@ export async function listPermittedBuckets(
       return { buckets: permitted.slice(0, limit), cursor: bucketCursor(permitted[limit - 1]!.name) };
     if (page.cursor === undefined) return { buckets: permitted };
     position = page.cursor;
-    // A query of SQLite is synchronous: other requests get their turn.
+    // SQLite queries are synchronous; this gives other requests a turn.
     await setImmediate();
   }
 }

@@ -16,14 +16,17 @@ import { r2Migrations } from "./r2-table.ts";
 interface Line {
   key: string;
   round: number;
-  /** Characters of the value, null for a deletion. */
+  /** Length of the value in characters; null for a deletion. */
   begun?: number | null;
   done?: number | null;
 }
 
 type Last = { done?: { round: number; length: number | null }; begun?: { round: number; length: number | null } };
 
-/** The last report for each key. A later run writes its keys from round 0 again. */
+/**
+ * Kills the writing process after it has reported this many lines. Resolves with the last report for each key, because
+ * a later run writes its keys from round 0 again.
+ */
 async function killAfter(lines: number, folder: string): Promise<Map<string, Last>> {
   const child = spawn(process.execPath, [import.meta.filename, "write", folder], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -84,7 +87,7 @@ async function writeForever(folder: string): Promise<never> {
 
 const valueOf = (key: string, round: number, length: number) => `${key} ${round} `.repeat(length).slice(0, length);
 
-// The same file is the child process that is killed: it writes as fast as it can and reports each write.
+// The process that the test kills runs this file too: it writes as fast as it can and reports each write.
 if (process.argv[2] === "write") await writeForever(process.argv[3]!);
 else
   test("a process killed while writing loses no acknowledged object, and the sweep removes bytes without a row", async () => {

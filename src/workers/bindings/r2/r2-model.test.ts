@@ -41,7 +41,7 @@ const part = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom("ppp", "qqq") },
   { weight: 1, arbitrary: fc.string({ unit: fc.constantFrom("p", "q"), minLength: 1, maxLength: 4 }) },
 );
-/** Likely enough for uploads to reach completion. */
+/** Weighted so that uploads often reach completion. */
 const often = <Value>(arbitrary: fc.Arbitrary<Value>) => ({ weight: 3, arbitrary });
 const operation: fc.Arbitrary<Op> = fc.oneof(
   fc.record({

@@ -142,8 +142,8 @@ export function createObjectTable(db: Db) {
       db.transaction<R2Tables, Removed[]>((tx) => replaceObject(tx, row, allow)),
 
     /**
-     * Deletes the objects whose key or current version is in `values`; `plain`: only those that are not of several
-     * parts.
+     * Deletes the objects whose key or current version is in `values`; with `plain`, only objects that are not
+     * multipart.
      */
     remove: (
       bucket: string,
@@ -163,7 +163,7 @@ export function createObjectTable(db: Db) {
         return { keys: rows.map(({ key }) => key), removed: await tombstone(tx, bucket, rows, at) };
       }),
 
-    /** Resolves with the subset of `values` that belongs to objects of several parts. */
+    /** Resolves with the subset of `values` that belongs to multipart objects. */
     async multipartAmong(bucket: string, by: "key" | "version", values: string[]): Promise<string[]> {
       const rows = await tables()
         .selectFrom("r2_objects")
@@ -209,7 +209,7 @@ export function createObjectTable(db: Db) {
 
 export type ObjectTable = ReturnType<typeof createObjectTable>;
 
-/** Runs within a transaction; also the last step of completing a multipart upload. */
+/** Replaces an object within a transaction; this is also the last step of completing a multipart upload. */
 export async function replaceObject(
   tx: Kysely<R2Tables>,
   row: ObjectRow,

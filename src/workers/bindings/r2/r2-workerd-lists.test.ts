@@ -15,7 +15,7 @@ const conversations = `
       shown: show((await bucket.list({ prefix: "b" })).objects[0]), failures: [await failure(bucket.list({ limit: 0 })), await failure(bucket.list({ limit: 1001 })), await failure(bucket.list({ cursor: "bad" }))] };
   },
   async longList(bucket) {
-    // Objects whose metadata as JSON is several times what workerd reads of one answer.
+    // Objects whose metadata as JSON is several times larger than what workerd reads from one response.
     const long = "\\u0001".repeat(2040);
     await Promise.all(Array.from({ length: 120 }, (_, i) => bucket.put("x".repeat(1000) + i, "", { customMetadata: { long } })));
     let options = { include: ["customMetadata"] }, pages = 0, seen = 0, page;

@@ -38,7 +38,7 @@ interface R2Worker {
   converse(name: string, bucket: string, init?: RequestInit): Promise<any>;
   /** Calls the worker's fetch handler: `/<conversation>/<bucket>`. */
   fetch: RunningWorkerd["fetch"];
-  /** Resolves with all stored blobs of all buckets. */
+  /** Resolves with the names of all stored blobs of all buckets. */
   blobs(): Promise<string[]>;
 }
 

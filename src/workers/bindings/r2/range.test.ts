@@ -27,7 +27,7 @@ test("resolves ranges of an object of ten bytes", () => {
 });
 
 test("a header of many kilobytes is ignored without being matched", () => {
-  // Took longer than any test may run when the whole header was matched.
+  // Matching the whole header took longer than the time limit of a test.
   const spaces = " ".repeat(20_000);
   assert.equal(parseRangeHeader(`bytes=${spaces}-${spaces}x`), undefined);
   assert.deepEqual(resolveRange({ header: `bytes=${spaces}-${spaces}x` }, 10), { offset: 0, length: 10 });

@@ -18,7 +18,7 @@ export function resolveRange(wantedRange: WantedRange | undefined, size: number)
   return { offset, length: Math.min(length, size - offset) };
 }
 
-/** Longer values are ignored: the expressions below take more than linear time. */
+/** Longer values are ignored: the regular expressions below take more than linear time. */
 export const MAX_RANGE_CHARACTERS = 100;
 
 /**

@@ -46,7 +46,7 @@ test("bytes cannot be opened while they are being deleted", async () => {
   assert.equal(removal.beginRead("v1"), undefined);
   open();
   await removal.settled();
-  // The blob has been deleted: the store will report that.
+  // The blob has been deleted; the store will report that it is missing.
   removal.beginRead("v1")!();
 });
 

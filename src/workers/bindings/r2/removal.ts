@@ -13,12 +13,12 @@ export interface Removal {
   /** If false, enqueue() does nothing, and the sweep does all the work. */
   readonly immediate: boolean;
   /**
-   * Registers a reader: returns the function to call when it ends, or undefined if the bytes are being deleted because
-   * the row was out of date.
+   * Registers a reader. Returns the function to call when the reader ends; undefined if the bytes are already being
+   * deleted because the row that the reader found is out of date.
    */
   beginRead(owner: string): (() => void) | undefined;
   isBeingRead(owner: string): boolean;
-  /** Call once the deletion of these rows has been committed. */
+  /** Queues the bytes of these rows for deletion. Call it once the deletion of the rows has been committed. */
   enqueue(removed: Removed[]): void;
   /** Deletes bytes that never got a row. */
   discard(bucket: string, blob: string): Promise<void>;

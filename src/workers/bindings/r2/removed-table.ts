@@ -10,14 +10,14 @@ export interface Removed {
   multipart: boolean;
 }
 
-/** Values per statement: both engines accept more, and the longest list here is a thousand keys. */
+/** Number of values per statement. Both engines accept more, and the longest list here has a thousand keys. */
 const BATCH_SIZE = 1000;
 
 export function* inBatches<Item>(items: Item[], size = BATCH_SIZE): Generator<Item[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
 
-/** Runs within the transaction that deletes these rows from r2_objects: marks their bytes for deletion. */
+/** Marks the bytes of these rows for deletion, within the transaction that deletes the rows from r2_objects. */
 export async function tombstone(
   tx: Kysely<R2Tables>,
   bucket: string,
@@ -90,7 +90,7 @@ export function createRemovedTable(db: Db) {
         await db.write(tables().deleteFrom("r2_removed").where("blob", "in", batch));
     },
 
-    /** The subset of `blobs` that belong to an object or a part, or whose removal is already recorded. */
+    /** Returns the subset of `blobs` that belongs to an object or a part, or whose removal is already recorded. */
     /**
      * Resolves with the subset of `blobs` that belong to an object or a part, or whose removal is already recorded.
      * Queried one after the other: a blob moves from the first two tables to the third, so none can be missed between

@@ -36,7 +36,7 @@ export function createRequestBody(request: IncomingMessage): RequestBody {
       }
       return Buffer.concat(parts, size).toString("utf8");
     },
-    // Not a generator: abandoning one early would end the request and with it the connection.
+    // Not a generator: abandoning a generator early would end the request, and the connection with it.
     rest: () => ({
       [Symbol.asyncIterator]: () => ({
         async next(): Promise<IteratorResult<Uint8Array, undefined>> {

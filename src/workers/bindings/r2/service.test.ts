@@ -194,7 +194,7 @@ describe("the R2 binding's protocol", () => {
     assert.deepEqual(logged, []);
   });
 
-  test("a rejection reads the body to the end, so that the connection stays usable", async () => {
+  test("reads the body to the end after a rejection, so that the connection stays usable", async () => {
     const connections = new Set<unknown>();
     server.on("connection", (socket) => connections.add(socket));
     for (let i = 0; i < 5; i++) {
@@ -212,7 +212,7 @@ describe("the R2 binding's protocol", () => {
     assert.match(error?.message ?? "", /Кальт 🥶\n/);
   });
 
-  test("hides internal errors, and a partial object ends with a broken connection", async () => {
+  test("hides internal errors, and breaks the connection after sending part of an object", async () => {
     await put({ method: "put", object: "large" }, "x".repeat(3_000_000));
     failing = true;
     try {
@@ -289,7 +289,7 @@ describe("the R2 binding's protocol", () => {
   });
 });
 
-/** Returns the store itself, until it is set to fail. */
+/** Returns a store that behaves like `objects` until `fails()` returns true. */
 const breakable = (objects: ObjectStore, fails: () => boolean): ObjectStore => ({
   ...objects,
   put: async (...args) => (fails() ? Promise.reject(new Error("disk failure")) : objects.put(...args)),

@@ -76,7 +76,7 @@ interface Target {
   bucket: string;
   /** For objects written without a storage class. */
   storageClass?: StorageClass;
-  /** Throws if the bucket was deleted while an object was written into it. */
+  /** Throws if the bucket was deleted while an object was being written to it. */
   confirm?(): Promise<void>;
 }
 
@@ -262,6 +262,8 @@ function translate(err: unknown, log: Log, bucket: string): UserError {
   return r2Errors.internal({}, { cause: err });
 }
 
-/** The worker disconnected, or the stream it was sending failed: no client is left to receive a response. */
+/**
+ * True if the worker disconnected, or if the stream it was sending failed: no client is left to receive a response.
+ */
 const isGone = (err: unknown, request: IncomingMessage) =>
   err === request.errored || (err instanceof Error && "code" in err && err.code === "ERR_STREAM_PREMATURE_CLOSE");

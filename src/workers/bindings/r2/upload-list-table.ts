@@ -31,7 +31,7 @@ export function createUploadListTable(db: Db) {
   const tables = () => db.tables<R2Tables>();
 
   return {
-    /** In the order of key and upload id. */
+    /** Lists open uploads, ordered by key and upload id. */
     openUploads: (
       bucket: string,
       { prefix, before, afterKey, afterUpload, limit }: UploadPage,

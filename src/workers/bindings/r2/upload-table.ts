@@ -10,7 +10,10 @@ interface UploadKey {
   uploadId: string;
 }
 
-/** Multipart uploads and their parts. The callbacks reject by throwing, which rolls back the transaction. */
+/**
+ * Creates the table of multipart uploads and their parts. Callbacks reject a change by throwing, which rolls back the
+ * transaction.
+ */
 export function createUploadTable(db: Db) {
   const tables = () => db.tables<R2Tables>();
 
@@ -87,7 +90,7 @@ export function createUploadTable(db: Db) {
         .offset(first)
         .execute(),
 
-    /** Uploads that entered their state before that time, longest first. */
+    /** Lists uploads that entered their state before that time, oldest first. */
     since: (before: number, limit: number): Promise<MultipartUploadRow[]> =>
       tables()
         .selectFrom("r2_uploads")

@@ -101,7 +101,7 @@ export function parseRequest(json: string): R2Request {
   if (!parsed.success)
     throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" }, { cause: parsed.error });
   if ("ssec" in parsed.data && parsed.data.ssec !== undefined)
-    // Storing the object unencrypted would break a guarantee that the worker relies on.
+    // Rejects the request: storing the object unencrypted would break a guarantee that the worker relies on.
     throw r2Errors.invalidArgument({
       problem: "Encryption with a customer key (ssecKey) is not supported.",
     });

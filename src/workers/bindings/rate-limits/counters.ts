@@ -17,7 +17,10 @@ const KEY_LENGTH = 64;
  * their counts, even across workers.
  */
 export function createRateLimitCounters(clock: Clock, { mostKeys = MAX_KEYS } = {}): RateLimitCounters {
-  /** Current period by its length in seconds: its number since the epoch, and the counts of each account. */
+  /**
+   * Maps the length of a period in seconds to the current period: its number since the epoch, and the counts of each
+   * account.
+   */
   const periods = new Map<number, { number: number; accounts: Map<string, Map<string, number>> }>();
 
   function countsOf(account: string, seconds: number): Map<string, number> {

@@ -4,8 +4,8 @@ import type { BindingServices } from "../service.ts";
 import type { ServiceTarget, WorkerCalls } from "./port.ts";
 
 /**
- * Maximum number of concurrent calls of one worker to others. Stops workers that call each other in a loop before they
- * exhaust the machine.
+ * Maximum number of concurrent calls from one worker to others. This stops workers that call each other in a loop
+ * before they exhaust the machine's resources.
  */
 const MAX_CALLS = 256;
 
@@ -49,7 +49,7 @@ export function createServiceBindingService({
     upgrade(request, socket, head, { script, binding }) {
       const end = begin(script);
       if (end === undefined) return void socket.end("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
-      // Two pipelines and their owners each add a listener, which together exceed the default limit.
+      // Two pipelines and their owners each add listeners; together they exceed the default limit.
       socket.setMaxListeners(20).once("close", end);
       calls.upgrade(targetOf(script, binding), request, socket, head);
     },

@@ -221,7 +221,7 @@ describe("service bindings between processes", () => {
 
   test("limits the concurrent calls of a worker", async () => {
     const statuses = (await run("many")) as number[];
-    // Calls of earlier tests may still be closing.
+    // Calls from earlier tests may still be closing.
     const accepted = statuses.filter((status) => status === 200).length;
     assert.ok(accepted >= 1 && accepted <= 8, String(statuses));
     assert.ok(statuses.every((status) => status === 200 || status === 503));

@@ -55,8 +55,8 @@ const WATERMARK = `stream.watermarks.generate(new Response("PNG").body, { name: 
 const ID = `stream.video("x").id`;
 const DETAILS = `stream.video("x").details()`;
 
-// Only a test inside a worker shows the results its code receives. A request specifies the expression; the response is
-// its value or the thrown error.
+// Only a test inside a worker shows what the worker's code receives. The request contains the expression to evaluate;
+// the response is its value or the thrown error.
 const WORKER = `
 const steps = { ${[...SAID.map(([code]) => code), ...KINDS.map(upload), CAPTIONS, WATERMARK, ID, DETAILS].map((code) => `[${JSON.stringify(code)}]: (stream) => ${code}`).join(",\n")} };
 export default {

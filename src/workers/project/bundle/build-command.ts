@@ -18,7 +18,7 @@ const TIMEOUT_MS = 10 * 60_000;
 const OUTPUT_LIMIT = 16 * 1024;
 const MAX_WATCHED_FILES = 2000;
 
-/** Runs the command. Throws buildCommandFailed with the end of its output, also if it does not create `main`. */
+/** Runs the command. Throws buildCommandFailed with the end of its output if it fails or does not create `main`. */
 export async function runBuildCommand(
   { command, cwd }: BuildCommand,
   { main, mode, signal }: { main: string; mode: "development" | "production"; signal: AbortSignal },
@@ -26,7 +26,7 @@ export async function runBuildCommand(
   const child = spawn(command, {
     cwd,
     shell: true,
-    // The shell starts further processes: a process group of its own, so that all of them can be stopped.
+    // The shell starts further processes. Its own process group allows all of them to be stopped.
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
     // Scripts written for wrangler read this variable.
@@ -37,7 +37,7 @@ export async function runBuildCommand(
     try {
       process.kill(-child.pid!, "SIGKILL");
     } catch {
-      // It has ended, or could not be started.
+      // The process has ended, or could not be started.
     }
   };
   stopSignal.addEventListener("abort", killGroup, { once: true });
@@ -60,7 +60,8 @@ export async function runBuildCommand(
 }
 
 /**
- * Resolves with the files whose change runs the command again, at most 2,000; packages and hidden folders are left out.
+ * Resolves with the files whose change causes the command to run again, at most 2,000. Excludes packages and hidden
+ * folders.
  */
 export async function watchedFiles({ watchFolders }: Pick<BuildCommand, "watchFolders">): Promise<string[]> {
   const foundFiles: string[] = [];

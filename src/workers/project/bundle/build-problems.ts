@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { type Problem, codeFrame } from "../../../kernel/config/index.ts";
 import { nodeModuleFix } from "./platform-modules.ts";
 
-/** esbuild does not limit this number by default, but more messages are never read. */
+/** Maximum number of messages. esbuild has no limit by default, but nobody reads more. */
 const MAX_MESSAGES = 50;
 
 export function toProblems(messages: readonly Message[], severity: Problem["severity"], root: string): Problem[] {
@@ -15,7 +15,7 @@ function toProblem({ text, location, detail }: Message, severity: Problem["sever
   const baseProblem =
     fix === undefined ? { severity, message: lowerFirst(text) } : { severity, message: lowerFirst(text), fix };
   if (location === null || location === undefined) return baseProblem;
-  // esbuild counts columns and lengths in bytes from 0.
+  // esbuild counts columns and lengths in bytes, and columns from 0.
   const bytes = Buffer.from(location.lineText);
   const columnOffset = bytes.subarray(0, location.column).toString().length;
   const length = bytes.subarray(location.column, location.column + location.length).toString().length;

@@ -257,7 +257,7 @@ src/index.ts:1:38: error: expected "}" but found ";"
   assert.equal((await bundler.build()).script.format, "modules");
 });
 
-test("imports of Node's modules are kept with nodejs_compat, and otherwise each gets a hint", async (t) => {
+test("imports of Node's modules are kept with nodejs_compat; without it, each gets a hint", async (t) => {
   const files = {
     "src/index.ts": `import { EventEmitter } from "events";\nimport os from "node:os";\nimport dep from "dep";\nexport default { fetch: () => [EventEmitter, os, dep] };`,
     "node_modules/dep/index.js": `module.exports = require("fs").readFileSync;`,
@@ -432,7 +432,7 @@ test("closing stops a running build command with all its processes", async (t) =
   const { root, bundler } = await project(
     t,
     {
-      // The listener shows which process runs; it ends only if it is killed.
+      // The socket shows whether the process is running; the process ends only if it is killed.
       "hang.js": `require("node:net").createServer().listen("running.sock");`,
       "dev.js": "export default {};",
     },

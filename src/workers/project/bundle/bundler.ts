@@ -16,7 +16,7 @@ import { collectUnbundled } from "./unbundled.ts";
 
 export interface Bundler {
   /**
-   * Builds, or rebuilds what has changed. `skipCommand`: does not run the build command before. Runs one build at a
+   * Builds, or rebuilds what has changed. `skipCommand`: does not run the build command first. Runs one build at a
    * time; a call during a build waits for it. Rejects with UserError `buildFailed`, which contains every problem with
    * its position and a code frame.
    */
@@ -30,9 +30,9 @@ export interface Bundler {
 }
 
 export interface ProjectBuild {
-  /** Ready to run. Its version changes with every build. */
+  /** The worker, ready to run. Its version changes with every build. */
   script: WorkerScript;
-  /** Equal for builds that would run the same code. */
+  /** Equal for builds that run the same code. */
   digest: string;
   warnings: Problem[];
   /** The project's own source files, without packages. */
@@ -45,7 +45,7 @@ export interface ProjectBuild {
 export interface BundlerOptions {
   /** The value of `process.env.NODE_ENV` in the code. Default "development". */
   mode?: "development" | "production";
-  /** Paths in error messages are relative to this folder. Default: the project's. */
+  /** Paths in error messages are relative to this folder. Default: the project's root. */
   cwd?: string;
 }
 
@@ -86,14 +86,14 @@ export function createBundler(
     const files = moduleFiles(project.build.rules, format);
     const plugins = [
       recordLoaded(loadedFiles),
-      // Scripts have no static imports: their globals could not be injected.
+      // Service-worker scripts have no static imports, so the polyfills' globals could not be injected.
       ...(format === "modules" && hasNodePolyfills(project)
         ? [nodePolyfills({ ...project, aliased: Object.keys(project.build.alias) })]
         : []),
       platformModules({ nodeCompat: hasNodeCompat(project), format }),
       files.plugin,
     ];
-    // A server loads this module, but bundles nothing.
+    // Imported on demand: a server loads this module but bundles nothing.
     const { context } = await import("esbuild");
     bundleContext = { format, files, context: await context({ ...esbuildOptions(project, format, mode), plugins }) };
     return bundleContext;
@@ -139,7 +139,8 @@ export function createBundler(
         ]);
       return finish(project, output, ++builds, started);
     } catch (err) {
-      // The files of a failed build and those of the last successful one: a missing import may reappear in either.
+      // Watches the files of the failed build and of the last successful build: a missing import may reappear in
+      // either.
       watched = [...new Set([...mainFiles, ...watched, ...loadedFiles])];
       if (!isBuildFailure(err)) throw err;
       throw createBuildError([
@@ -196,7 +197,7 @@ function esbuildOptions(project: Project, format: WorkerScript["format"], mode: 
   };
 }
 
-/** Returns a failed build does not list its inputs; this plugin records them. */
+/** Records the loaded files, because the result of a failed build does not list its inputs. */
 const recordLoaded = (loadedFiles: Set<string>): Plugin => ({
   name: "record-loaded",
   setup: (build) =>

@@ -16,8 +16,8 @@ export interface ModuleFiles {
 type Kind = "Text" | "Data" | "CompiledWasm";
 
 /**
- * Imports of text, data and wasm files become separate modules named after their content. The service-worker format has
- * no imports, so text and data are inlined into the bundle instead.
+ * Turns imported text, data and wasm files into separate modules named after their content. The service-worker format
+ * has no imports, so text and data are inlined into the bundle instead.
  */
 export function moduleFiles(rules: readonly ModuleRule[], format: "modules" | "service-worker"): ModuleFiles {
   const modules = new Map<string, WorkerModule>();
@@ -124,7 +124,7 @@ async function resolveInPackage(specifier: string, from: string): Promise<string
   }
 }
 
-/** Resolves with a module named `./<sha1>-<file name>`, as in real deploys. */
+/** Resolves with a module named `./<sha1>-<file name>`, as in a deploy with wrangler. */
 async function readModule(file: string, type: Kind): Promise<WorkerModule> {
   const content = await readFile(file);
   const name = `./${createHash("sha1").update(content).digest("hex")}-${basename(file)}`;

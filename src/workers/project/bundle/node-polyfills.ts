@@ -15,8 +15,8 @@ const requireHere = createRequire(import.meta.url);
 
 /**
  * Replaces Node's built-in modules that workerd does not provide at the compatibility date, and some npm packages that
- * rely on them, by those of unenv; defines the globals they provide. The hosted service's preset decides which, so that
- * the bundle equals that of `wrangler deploy`. Native modules are left to `platformModules`.
+ * rely on them, with those of unenv. Also defines the globals that they provide. The hosted service's preset decides
+ * which, so that the bundle equals that of `wrangler deploy`. Native modules are left to `platformModules`.
  */
 export function nodePolyfills({ compatibilityDate, compatibilityFlags, aliased }: NodePolyfillsOptions): Plugin {
   return {
@@ -30,7 +30,7 @@ export function nodePolyfills({ compatibilityDate, compatibilityFlags, aliased }
       const { env } = defineEnv({ presets: [preset], npmShims: true });
       const replacements = new Map(
         Object.entries(env.alias).filter(
-          // unenv replaces debug by a function that logs nothing; the package itself works.
+          // unenv replaces debug with a function that logs nothing; the package itself works.
           ([name, target]) => name !== "debug" && !env.external.includes(target) && !aliased.includes(name),
         ),
       );
@@ -43,7 +43,7 @@ export function nodePolyfills({ compatibilityDate, compatibilityFlags, aliased }
 function replaceModules(build: PluginBuild, replacements: ReadonlyMap<string, string>): void {
   build.onResolve({ filter: patternFor(replacements.keys()) }, ({ path, kind }): OnResolveResult => {
     const target = replacements.get(path)!;
-    // Only these export named values and no default object that require() could return.
+    // Only these modules of unenv export named values and no default object that require() could return.
     if (kind === "require-call" && /^unenv\/(npm|mock)\//.test(target)) return { path, namespace: REQUIRED_NAMESPACE };
     return { path: requireHere.resolve(target) };
   });
@@ -56,7 +56,7 @@ module.exports = Object.assign(exported, named);`,
   }));
 }
 
-/** Runs before the worker's code: modules that assign globals. */
+/** Injects modules that assign globals before the worker's code runs. */
 function injectGlobals(
   build: PluginBuild,
   globals: Readonly<Record<string, string | readonly string[]>>,

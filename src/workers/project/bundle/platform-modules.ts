@@ -54,13 +54,13 @@ export function platformModules({
 
 const REQUIRED_NAMESPACE = "required-platform-module";
 
-/** An ES module cannot require(): such a call gets a small module that imports instead. */
+/** An ES module cannot call require(), so a small module that uses import replaces such a call. */
 const keepExternal = ({ kind }: OnResolveArgs, path: string): OnResolveResult =>
   kind === "require-call" ? { path, namespace: REQUIRED_NAMESPACE } : { path, external: true };
 
 /**
- * A script has only import() calls, which are resolved at run time. A require() fails when it is called, which a
- * package may handle.
+ * Only import() calls work in a script, and they are resolved at run time. A require() call fails when it is executed,
+ * which a package may handle.
  */
 function refuseStatic({ kind }: OnResolveArgs, path: string): OnResolveResult {
   if (kind !== "import-statement") return { path, external: true };

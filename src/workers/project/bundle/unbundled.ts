@@ -16,8 +16,8 @@ interface Collected {
 const MAX_FILES = 1000;
 
 /**
- * `no_bundle`: the entry unchanged, and every matching file in its folder or a subfolder. Module names are paths
- * relative to the entry's folder.
+ * Collects the modules for `no_bundle`: the entry unchanged, and every matching file in its folder or a subfolder.
+ * Module names are paths relative to the entry's folder.
  */
 export async function collectUnbundled(project: Project): Promise<Collected> {
   const folder = dirname(project.main);

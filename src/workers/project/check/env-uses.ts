@@ -6,7 +6,10 @@ export interface EnvUse {
   file: string;
   line: number;
   column: number;
-  /** The members used there, `send` in `env.SEB.send(…)`; for a destructured name, all members that the file uses. */
+  /**
+   * The members used there, such as `send` in `env.SEB.send(…)`; for a destructured name, all members that the file
+   * uses.
+   */
   members: string[];
 }
 
@@ -81,7 +84,7 @@ function* destructuredUses(code: string, usesClassEnv: boolean): Generator<Found
       "gd",
     ),
   );
-  // The body of the function follows: `fetch(url, { method })` is a call.
+  // Requires a function body to follow, because `fetch(url, { method })` is a call.
   const parameter = code.matchAll(
     new RegExp(
       String.raw`\b(?:${HANDLERS})\b\s*(?::\s*(?:async\s*)?)?(?:function\s*)?\(\s*[^,(){}]+,\s*\{([^{}]*)\}(?:\s*:\s*\{[^{}]*\})?[^(){}]*\)\s*(?::[^{};=]*)?(?:=>|\{)`,

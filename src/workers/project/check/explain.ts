@@ -33,7 +33,7 @@ export function explainStartError(
   return explainException({ name, message: thrownMessage, stack: message }, project, unknownUses);
 }
 
-/** The messages for fetch are workerd's own. */
+/** Explains a missing fetch or email handler. The message for fetch is workerd's own. */
 function explainMissingHandler({ message }: Pick<ThrownException, "message">): string | undefined {
   const [, handler] = /^(?:Error: )?Handler does not export an? (fetch|email)\(\) function/.exec(message) ?? [];
   if (handler === undefined) return undefined;

@@ -17,7 +17,7 @@ export function maskSource(source: string): string {
   const keepCharacter = () => void output.push(source[at++]!);
 
   function template() {
-    // From after the opening quote or a closing brace to the next `${` or the end of the template.
+    // Matches from the position after the opening quote or a closing brace to the next `${` or the end of the template.
     const end = /(?:\\[\s\S]|\$(?!\{)|[^\\`$])*/y;
     end.lastIndex = at;
     maskTo(at + end.exec(source)![0].length);

@@ -49,7 +49,7 @@ interface NamedTypes {
   place: SourcePosition;
 }
 
-/** `compilerOptions.types` of the file, or of a file it extends; undefined without a tsconfig. */
+/** Resolves with `compilerOptions.types` of the file, or of a file it extends; undefined without a tsconfig. */
 async function readNamedTypes(file: string, depth = 0): Promise<NamedTypes | undefined> {
   const text = await readFile(file, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
@@ -76,7 +76,10 @@ async function isInstalled(from: string): Promise<boolean> {
   }
 }
 
-/** `wrangler types` writes the definitions of the whole runtime into the project, so that no package is needed. */
+/**
+ * True if `wrangler types` has written the definitions of the whole runtime into the project, so that no package is
+ * needed.
+ */
 async function hasRuntimeTypes(root: string): Promise<boolean> {
   const text = await readFile(join(root, "worker-configuration.d.ts"), "utf8").catch(() => "");
   return text.includes("interface ForwardableEmailMessage");

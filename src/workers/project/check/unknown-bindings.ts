@@ -26,7 +26,7 @@ export async function findUnknownBindings(project: Project, sources: readonly st
   return uses.flat().filter(({ name }) => !declaredNames.has(name));
 }
 
-/** One warning per name, at its first use. */
+/** Returns one warning per name, at its first use. */
 export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]): Problem[] {
   // The configuration has its own warning about bindings that are not supported.
   const unsupportedNames = new Set(project.missingBindings.map(({ name }) => name));

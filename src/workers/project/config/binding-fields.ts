@@ -75,7 +75,7 @@ const rateLimitFields = {
 };
 export const rateLimit = z.strictObject(rateLimitFields);
 
-/** Older projects declare rate limits in `unsafe.bindings`, whose entries wrangler uploads without checking them. */
+/** Older projects declare rate limits in `unsafe.bindings`. Wrangler uploads its entries without checking them. */
 const unsafeRateLimit = z.object({ ...rateLimitFields, type: z.literal("ratelimit") });
 
 export const unsafeBinding = z

@@ -77,7 +77,7 @@ function checkDate(document: ConfigDocument, view: EnvironmentView, now: number)
   }
 }
 
-/** Checks every environment: the error applies to all of them. */
+/** Checks every environment, because the rule applies to all of them. */
 function checkSendEmail(document: ConfigDocument): Problem[] {
   const environments = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {});
   const lists: Path[] = [["send_email"], ...environments.map((name) => ["env", name, "send_email"])];

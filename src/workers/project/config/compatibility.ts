@@ -2,9 +2,9 @@ import { createRequire } from "node:module";
 import { Fault } from "../../../kernel/errors.ts";
 
 /**
- * The newest date supported by the installed workerd, which does not start with a newer one. Its release number
- * contains the date: 1.YYYYMMDD.n. Read from the manifest, because the package itself throws on machines without a
- * matching binary, and reading a project does not need one.
+ * The newest compatibility date that the installed workerd supports; workerd does not start with a newer one. The
+ * release number contains the date: 1.YYYYMMDD.n. Read from the manifest, because the package itself throws on machines
+ * without a matching binary, and reading a project does not need one.
  */
 export const NEWEST_COMPATIBILITY_DATE: string = dateOfRelease(
   (createRequire(import.meta.url)("workerd/package.json") as { version: string }).version,
@@ -22,7 +22,7 @@ const NODEJS_COMPAT_BY_DEFAULT = "2026-08-04";
 const NODEJS_COMPAT_V2 = "2024-09-23";
 
 /**
- * True if code may import Node's built-in modules. Contradicting flags are an error in workerd; here the negative one
+ * True if code may import Node's built-in modules. Contradictory flags are an error in workerd; here, the negative flag
  * takes precedence.
  */
 export function hasNodeCompat({
@@ -70,7 +70,9 @@ export function classifyCompatibilityDate(
   return date > newestDate ? { kind: "newer", use: newestDate } : { kind: "good" };
 }
 
-/** Returns the date with which a worker runs: workerd does not start with a date newer than its own. */
+/**
+ * Returns the date with which a worker runs: workerd does not start with a date newer than the newest one it supports.
+ */
 export const supportedDate = (date: string): string =>
   date > NEWEST_COMPATIBILITY_DATE ? NEWEST_COMPATIBILITY_DATE : date;
 

@@ -33,7 +33,7 @@ export async function readDotEnvFiles(
 }
 
 const REFERENCE = /\\\$|\$(?:\{([A-Za-z_][\w.]*)(?::?-([^{}]*))?\}|([A-Za-z_]\w*))/g;
-/** Ends references in a circle. */
+/** Stops circular references. */
 const MAX_DEPTH = 10;
 
 /**

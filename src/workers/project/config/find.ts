@@ -9,7 +9,7 @@ export const CONFIG_NAMES = ["wrangler.jsonc", "wrangler.json", "wrangler.toml",
 
 interface FoundConfig {
   file: string;
-  /** The folder of the user's own file, which differs from that of `file` if a build tool generated `file`. */
+  /** The folder of the user's own file; differs from the folder of `file` if a build tool generated `file`. */
   userRoot: string;
   /** True if `.wrangler/deploy/config.json` names `file`. */
   isGenerated: boolean;
@@ -17,13 +17,13 @@ interface FoundConfig {
   others: string[];
 }
 
-/** Build tools write here which configuration to use instead of the one of the user. */
+/** In this file, build tools specify which configuration to use instead of the user's. */
 const REDIRECT = join(".wrangler", "deploy", "config.json");
 
 /**
- * Resolves with the given file; otherwise the first of CONFIG_NAMES, or the file that `.wrangler/deploy/config.json`
- * names, in `cwd` or the nearest parent folder that has one. If a folder has both, `prefer` decides. Throws
- * configurationMissing, redirectInvalid.
+ * Resolves with the given file. Otherwise, searches `cwd` and its parent folders for the first of CONFIG_NAMES, or the
+ * file that `.wrangler/deploy/config.json` names. If a folder has both, `prefer` decides. Throws configurationMissing,
+ * redirectInvalid.
  */
 export async function findConfig(
   cwd: string,

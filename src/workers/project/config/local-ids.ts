@@ -29,8 +29,8 @@ const derivedId = (worker: string, binding: string) =>
   `${worker}-${binding}`.toLowerCase().replaceAll(/[^a-z0-9-]/g, "-");
 
 /**
- * Derives a valid bucket or queue name; a digest keeps names distinct whose invalid characters or excess length were
- * removed.
+ * Derives a valid bucket or queue name. If invalid characters or excess length are removed, a digest keeps the name
+ * distinct.
  */
 export function derivedName(worker: string, binding: string): string {
   const id = derivedId(worker, binding);

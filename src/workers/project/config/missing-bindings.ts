@@ -68,7 +68,7 @@ function withoutRateLimits(value: unknown): unknown {
   return { ...(value as object), bindings: others };
 }
 
-/** Names are in `binding`, or in `name` of the entries of a list. */
+/** Returns the names of bindings, from `binding`, or from `name` in the entries of a list. */
 function namesIn(value: unknown): string[] {
   if (Array.isArray(value))
     return value.flatMap((entry: unknown) => {

@@ -189,7 +189,7 @@ test(".wrangler/deploy/config.json replaces the configuration, unless --config i
       topLevelName: "mail",
       userConfigPath: "../wrangler.jsonc",
       definedEnvironments: [],
-      // Fields of a newer generator.
+      // Fields that only a newer generator writes.
       agent_memory: [],
       connect: { to: [] },
     }),

@@ -121,7 +121,10 @@ export async function readProject({
   };
 }
 
-/** Without the requested environment, the rest of the file would be checked against the wrong fields. */
+/**
+ * True for the error about a missing environment; without the environment, the rest of the file would be checked
+ * against the wrong fields.
+ */
 const isAboutEnvironment = ({ message }: Problem) => message.startsWith("there is no environment");
 
 async function checkMain(document: ConfigDocument, view: EnvironmentView, root: string): Promise<Problem[]> {

@@ -2,7 +2,7 @@
 export interface ModuleRule {
   type: (typeof RULE_TYPES)[number];
   globs: string[];
-  /** Also apply the later rules of the same type. */
+  /** True if later rules of the same type also apply. */
   fallthrough?: boolean;
 }
 
@@ -21,8 +21,8 @@ interface RuleMatch {
 }
 
 /**
- * The rules in the file come first, then the defaults. The first rule of a type hides later ones of that type unless it
- * has `fallthrough`, as in wrangler.
+ * Returns a function that finds the rule for a specifier. The rules in the file come first, then the defaults. The
+ * first rule of a type hides later ones of that type unless it has `fallthrough`, as in wrangler.
  */
 export function matchRules(ownRules: readonly ModuleRule[]): (specifier: string) => RuleMatch | undefined {
   const endedTypes = new Set<string>();
@@ -39,8 +39,8 @@ export function matchRules(ownRules: readonly ModuleRule[]): (specifier: string)
 }
 
 /**
- * `**` as a whole path segment matches any folders, `*` matches within a folder, `?` is literal (it occurs in
- * `.wasm?module`), `{a,b}` matches either. A leading `./` is ignored.
+ * Converts a glob to a regular expression: `**` as a whole path segment matches any folders, `*` matches within a
+ * folder, `?` is literal (it occurs in `.wasm?module`), `{a,b}` matches either. A leading `./` is ignored.
  */
 export function globPattern(glob: string): RegExp {
   const source = glob

@@ -23,11 +23,12 @@ interface ReadSecrets {
 type Variables = Record<string, string | undefined>;
 
 /**
- * Secrets for local development, alongside the configuration. `.dev.vars.<environment>` takes precedence over
- * `.dev.vars`; the two are never merged. Without either, `.env`, `.env.local`, `.env.<environment>` and
- * `.env.<environment>.local` are merged, later ones first, unless CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV is "false".
- * If the configuration lists `secrets.required`, only those are read, and a missing one causes a warning. For a binding
- * in `secrets_store_secrets`, the value is read under the name of the binding.
+ * Reads the secrets for local development, which are stored alongside the configuration. `.dev.vars.<environment>`
+ * takes precedence over `.dev.vars`; the two are never merged. Without either, `.env`, `.env.local`,
+ * `.env.<environment>` and `.env.<environment>.local` are merged, where later files override earlier ones, unless
+ * CLOUDFLARE_LOAD_DEV_VARS_FROM_DOT_ENV is "false". If the configuration lists `secrets.required`, only those are read,
+ * and a missing one causes a warning. For a binding in `secrets_store_secrets`, the value is read under the name of the
+ * binding.
  */
 export async function readSecrets(
   document: ConfigDocument,
@@ -69,7 +70,7 @@ export async function readSecrets(
   const includesProcessEnv =
     requiredSecrets !== undefined || env["CLOUDFLARE_INCLUDE_PROCESS_ENV"] === "true" ? env : {};
   const values = expandVariables(vars, includesProcessEnv);
-  // Other tools share these files: a name that is a binding is for them.
+  // Other tools share these files, so a variable with the name of a binding is meant for those tools.
   const bindings = new Set(
     bindingPlaces(document, view).flatMap(({ name, kind }) => (kind === "binding" ? [name] : [])),
   );

@@ -7,7 +7,10 @@ export interface UnnamedResource {
   name: string | undefined;
 }
 
-/** Lists the resources that a deploy finds or creates; in development, they have derived ids. */
+/**
+ * Lists the storage bindings without an id: a deploy finds or creates their resources; in development, the resources
+ * have derived ids.
+ */
 export const unnamedResources = (fields: EnvironmentFields): UnnamedResource[] => [
   ...(fields.kv_namespaces ?? [])
     .filter(({ id }) => id === undefined)

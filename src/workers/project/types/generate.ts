@@ -5,10 +5,10 @@ import type { Project } from "../project.ts";
 
 export const TYPES_FILE = "worker-configuration.d.ts";
 
-/** In the first line of every file that this program writes. */
+/** Marker in the first line of every file that this program writes. */
 export const GENERATED = "by `reelpost types`";
 
-/** Longer literals are not useful; the type is then string. */
+/** A longer literal is not useful, so its type is string. */
 const MAX_LITERAL_LENGTH = 200;
 
 /**
@@ -98,7 +98,7 @@ function typeOf(binding: Binding, variants: readonly Project[], project: Project
 
 const literal = (text: string) => (text.length > MAX_LITERAL_LENGTH ? "string" : JSON.stringify(text));
 
-/** A union absorbs its members: alongside `string`, literals add nothing. */
+/** Returns the union of the types. A wide type such as `string` absorbs its literals, which would add nothing. */
 function unionOf(types: readonly string[]): string {
   const distinctTypes = [...new Set(types)];
   const wideTypes = distinctTypes.filter((type) => ["string", "number", "boolean"].includes(type));

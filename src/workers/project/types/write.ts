@@ -39,7 +39,9 @@ export async function writeTypes(
   return { project, file, changed: isChanged };
 }
 
-/** wrangler recognizes its part by the line about the version of workerd. */
+/**
+ * Keeps the runtime types in `previousText`. wrangler recognizes its part by the line about the version of workerd.
+ */
 function withRuntimeTypes(text: string, previousText = ""): string {
   const start = RUNTIME_TYPES.exec(previousText)?.index;
   if (start === undefined) return text;
@@ -48,7 +50,7 @@ function withRuntimeTypes(text: string, previousText = ""): string {
   return text.slice(0, end) + version + text.slice(end) + previousText.slice(start);
 }
 
-/** Resolves with the other environments of the same file; an invalid one does not block this one. */
+/** Resolves with the project of every other environment of the same file; an invalid environment is ignored. */
 async function variantsOf(project: Project, options: ReadProjectOptions): Promise<Project[]> {
   const document = parseDocument(project.configFile, await readFile(project.configFile, "utf8"));
   const names = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {}).filter(

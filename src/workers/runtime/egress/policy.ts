@@ -36,7 +36,7 @@ export const serveEgress = ({ egress }: Pick<Settings, "egress">, ownAddresses?:
 /** Returns the policy of `reelpost dev`, with the overrides of the project's configuration. */
 export const devEgress = (overrides: Partial<EgressPolicy> = {}): EgressPolicy => ({ ...DEV_EGRESS, ...overrides });
 
-/** The reason a connection is rejected; undefined if it is allowed. */
+/** Checks a destination. Returns the reason for rejecting the connection; undefined if it is allowed. */
 export type EgressCheck = (address: string, port: number) => string | undefined;
 
 export function createEgressCheck(policy: EgressPolicy): EgressCheck {

@@ -114,7 +114,7 @@ describe("a worker's outbound traffic", () => {
     );
   });
 
-  it("is rejected by policy with the reason, also for a name that resolves to a denied address", async (t) => {
+  it("is rejected by policy with the reason, even for a name that resolves to a denied address", async (t) => {
     const guarded = startRuntime({ egress: SERVE_EGRESS });
     t.after(() => guarded.close());
     for (const host of ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "[::ffff:127.0.0.1]"]) {

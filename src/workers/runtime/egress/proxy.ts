@@ -163,7 +163,7 @@ const targetOf = (url: URL): EgressTarget => ({
   tls: url.protocol === "https:",
 });
 
-/** Raw headers as pairs, without hop-by-hop headers (RFC 9110 7.6.1). */
+/** Returns the raw headers as pairs, without hop-by-hop headers (RFC 9110 7.6.1) except those that `keep` accepts. */
 function filterHeaders(rawHeaders: string[], keep: (name: string) => boolean = () => false): [string, string][] {
   const list: [string, string][] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -114,7 +114,7 @@ const headerValue = (value: unknown) =>
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
-/** Headers for the options of a gateway that have one. */
+/** Headers of the gateway options that are sent as headers. */
 const OPTION_HEADERS: Record<string, string> = {
   skipCache: "cf-aig-skip-cache",
   cacheTtl: "cf-aig-cache-ttl",

@@ -30,7 +30,7 @@ class AnalyticsEngineDataset {
       return;
     }
     this.#pending++;
-    // The code does not wait for the write, which must outlast the response of the worker.
+    // The worker's code does not wait for the write, which must outlast the worker's response.
     workers.waitUntil(this.#write(body));
   }
 

@@ -170,7 +170,7 @@ async function tail(events: object[], _env: unknown, context: Context): Promise<
   await Promise.all(dispatch(eventOf("tail", ExtendableEvent, own)));
 }
 
-/** One handler for each kind of event that has a listener when this runs. */
+/** Returns one handler for each kind of event that has a listener when this function runs. */
 export const handlersOfListeners = (): Handlers => ({
   ...(listenedTypes.has("fetch") && { fetch }),
   ...(listenedTypes.has("email") && { email }),

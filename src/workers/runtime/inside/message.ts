@@ -87,8 +87,8 @@ function headersOf(fields: [string, string][]): Headers {
 }
 
 /**
- * Short messages arrive whole: metadata in a header, raw message in the body. For long ones the body contains only the
- * metadata, and the raw message is fetched; the part that is not read stays on the server.
+ * Opens a message. Short messages arrive whole: metadata in a header, raw message in the body. For long messages, the
+ * body contains only the metadata, and the raw message is fetched; the part that is not read stays on the server.
  */
 async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream }> {
   const metaHeader = request.headers.get(META_HEADER)!;
@@ -101,8 +101,8 @@ async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream
   return { meta, raw: response.body };
 }
 
-// Such a promise is not awaited, so its rejection is not an exception of the handler; it appears in the log of its
-// event.
+// A promise with an unhandled rejection is not awaited, so the rejection is not an exception of the handler; it appears
+// in the log of its event.
 globalThis.addEventListener("unhandledrejection", (event) => {
   const { reason } = event as PromiseRejectionEvent;
   console.error("Unhandled promise rejection:", reason instanceof Error ? (reason.stack ?? String(reason)) : reason);
@@ -122,7 +122,8 @@ for (const level of ["debug", "error", "info", "log", "trace", "warn"] as const)
 type Context = Pick<ExecutionContext, "waitUntil">;
 
 /**
- * Also counts waitUntil() calls and passes their promises to the callback. Returns the current count for answerWith().
+ * Counts waitUntil() calls in addition to console calls, and passes their promises to the callback. Returns the current
+ * count for answerWith().
  */
 export function trackActivity(context: Context, onWaitUntil: (work: Promise<unknown>) => void = () => {}): number {
   const before = logCount;

@@ -1,4 +1,4 @@
-// A `send_email` binding: runs in the worker's isolate as an internal module and calls the server by plain HTTP.
+// A `send_email` binding: runs in the worker's isolate as an internal module and calls the server over plain HTTP.
 import { RAW, encodeBuilder, resultOf } from "./shared.ts";
 
 interface RawMessage {

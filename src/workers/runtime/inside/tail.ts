@@ -2,8 +2,8 @@
 import { DISPATCH_HEADER, OBJECT_MODEL } from "./shared.ts";
 
 /**
- * For a message without logs, the response has already reported this (see message.ts): this is the common case and
- * saves the call. No response reports an event of a Durable Object, whatever its headers.
+ * True for a message without logs: in this common case, the response has already reported the outcome (see message.ts),
+ * which saves the call. No response reports an event of a Durable Object, whatever its headers.
  */
 function isSilent(item: TraceItem): boolean {
   const { logs, exceptions, diagnosticsChannelEvents, outcome, executionModel } = item;

@@ -194,7 +194,7 @@ export function readV8Value(bytes: Uint8Array): unknown {
     if (kind === "S") return utf8.decode(part);
     if (kind === "c") return decodeTwoByte(part);
     if (kind !== '"') throw formatError("a string is expected");
-    // Not decoded with TextDecoder, whose "latin1" is windows-1252.
+    // TextDecoder is not used here, because its "latin1" is windows-1252.
     let result = "";
     for (let from = 0; from < part.length; from += 8192)
       result += String.fromCharCode(...part.subarray(from, from + 8192));

@@ -55,7 +55,7 @@ export function createEntrypointLookup({
       }
     });
     const addedEntrypoint = (await slotFor(name).process()).entrypoint(entrypoint);
-    // A deploy replaced the process meanwhile.
+    // A deploy has replaced the process in the meantime.
     if (addedEntrypoint === undefined) throw workerErrors.closing();
     return addedEntrypoint;
   };

@@ -78,7 +78,7 @@ function readHead(head: Buffer): MessageHead | "incomplete" | "invalid" {
   if (words < 2) return { kind: -1, bytes, unionAt: noUnion };
   if (head.length < tableBytes + WORD) return "incomplete";
   const pointer = head.readInt32LE(tableBytes);
-  // The root is in another segment, which no implementation does for such small structs.
+  // The root is in another segment; no implementation does this for such small structs.
   if ((pointer & 3) !== 0) return { kind: -1, bytes, unionAt: noUnion };
   const data = tableBytes + WORD + (pointer >> 2) * WORD;
   const segmentEnd = tableBytes + head.readUInt32LE(4) * WORD;

@@ -13,7 +13,7 @@ const CALL = Buffer.from("000000000200000000000000010000000200000000000000", "he
 const THROWN = Buffer.from("00000000040000000000000001000100030000000000000000000000010000000000000000000100", "hex");
 const ABORTED = Buffer.from("00000000040000000000000001000100050000000000000000000000010000000000000001000000", "hex");
 const FINISH = Buffer.from("000000000200000000000000010000000400000000000000", "hex");
-/** Longer than a retired connection stays open without calls. */
+/** Longer than the time for which a retired connection stays open without calls. */
 const BLOCKED_MS = 2_200;
 
 async function listen(t: TestContext, server: Server, path: string): Promise<Server> {

@@ -17,14 +17,14 @@ interface TunnelOptions {
   isTargetAsleep(): boolean;
   /** Maximum milliseconds for which the caller's messages wait after an exception. Default: 250. */
   maxHoldMs?: number;
-  /** Called when the first call begins and when the last one has been answered. */
+  /** Called when the first call begins; onIdle() is called when the last one has returned. */
   onBusy(): void;
   onIdle(): void;
 }
 
 /** How long a retired connection stays open without calls, because the caller may hold stubs from earlier calls. */
 const QUIET_PERIOD_MS = 2000;
-/** After QUIET_MS, this pause without traffic suffices to rule out calls in flight. */
+/** After QUIET_PERIOD_MS, this pause without traffic suffices to rule out calls in flight. */
 const CLOSE_DELAY_MS = 20;
 /** A retired connection is closed after this time even if calls are running. */
 const MAX_RETIRED_MS = 30_000;
@@ -123,8 +123,8 @@ export function openTunnel({
     clearImmediate(closing);
     if (retiredAt === undefined || calls > 0 || holdTimer !== undefined || isEnded) return;
     const delay = performance.now() - retiredAt < QUIET_PERIOD_MS ? QUIET_PERIOD_MS : CLOSE_DELAY_MS;
-    // After a blocked event loop, the timer is due before the calls that have arrived meanwhile are read. They cancel
-    // the immediate, which runs after them.
+    // If the event loop was blocked, the timer is due before the calls that have arrived meanwhile are read. Those
+    // calls cancel the immediate, which runs after them.
     const closeIfIdle = () => (isCallerIdle() ? close() : closeWhenQuiet());
     quietTimer = setTimeout(() => (closing = setImmediate(closeIfIdle)), delay).unref();
   }
@@ -169,7 +169,7 @@ export function openTunnel({
   };
 }
 
-/** Closes a caller's connection with an error with which its calls reject. */
+/** Closes a caller's connection with an error that rejects the caller's calls. */
 export function rejectTunnel(caller: Duplex, message: string): void {
   caller.on("error", () => caller.destroy());
   // The caller has already sent its first calls, and reads the error only after they have been received.

@@ -71,7 +71,10 @@ export async function uploadPartCopy(context: S3RequestContext, deps: S3Deps, bu
   };
 }
 
-/** Resolves with the object in x-amz-copy-source. Throws accessDenied if the key may not read it, noSuchBucket. */
+/**
+ * Resolves with the object in x-amz-copy-source. Throws noSuchBucket, and accessDenied if the key may not read the
+ * object.
+ */
 async function copySourceOf(context: S3RequestContext, deps: S3Deps): Promise<CopySource> {
   const sourceText = context.headers.get("x-amz-copy-source")!.replace(/^\//, "");
   const [path = "", query] = sourceText.split("?", 2);

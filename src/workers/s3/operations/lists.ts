@@ -46,7 +46,7 @@ export async function listObjectsV2(
   };
 }
 
-/** ListObjects, the older operation, whose pages start after a key. */
+/** Implements ListObjects, the older list operation, whose pages start after a key. */
 export async function listObjects(
   context: S3RequestContext,
   { buckets }: S3Deps,

@@ -37,7 +37,8 @@ export async function getObject(context: S3RequestContext, { buckets }: S3Deps, 
     if (partCount !== undefined) {
       const { offset, length } = partRange.range;
       headers.set("range", `bytes=${offset}-${offset + length - 1}`);
-      // In another version of the object, the part could have a different range.
+      // In another version of the object, the part could have a different range, so the range applies to this version
+      // only.
       headers.set("if-range", `"${partRange.etag}"`);
     }
   }

@@ -69,7 +69,7 @@ export function createConsumerQueue({ call, reserve, release, onIdle, limits }: 
     push(item) {
       if (waitingItems.length >= limits.queueItems || !reserve(item.text.length)) return false;
       waitingItems.push(item);
-      // Starts in a microtask, so that items that are pushed synchronously share a call.
+      // The call starts in a microtask, so that items that are pushed synchronously share it.
       if (runningCalls < limits.concurrentCalls)
         queueMicrotask(() => runningCalls < limits.concurrentCalls && waitingItems.length > 0 && void run());
       return true;

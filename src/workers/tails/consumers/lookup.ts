@@ -15,7 +15,7 @@ interface ConsumerLookup {
 const MAX_AGE_MS = 30_000;
 const MAX_CACHED_WORKERS = 10_000;
 
-/** Creates the tail workers of deployed workers, cached until a change is reported. */
+/** Creates the lookup of the tail workers of deployed workers. Results are cached until a change is reported. */
 export function createConsumerLookup({ db, events, clock }: { db: Db; events: Events; clock: Clock }): ConsumerLookup {
   const read = scriptReader(db.tables<ScriptsTables>());
   const cache = new Map<string, { names: readonly string[]; at: number }>();

@@ -13,7 +13,7 @@ const FEW = 1000;
 const MANY = 1_000_000;
 const CONCURRENCY = 16;
 const SAMPLE_MS = 2000;
-/** Enough that two slow requests do not determine the 99th percentile. */
+/** Enough requests that two slow ones do not determine the 99th percentile. */
 const TIMED = 2000;
 const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 const bareServer = join(import.meta.dirname, "api-read", "bare.ts");

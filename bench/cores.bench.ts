@@ -13,7 +13,7 @@ const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 const SAMPLE_MS = 3000;
 const MESSAGES = 1000;
 const SESSIONS = 20;
-/** Enough for every process to get some: a process may accept several connections that arrive at the same time. */
+/** Enough for every process to get some connections: a process may accept several that arrive at the same time. */
 const CONNECTIONS = 32;
 const RECORDS = 100;
 const DOMAIN = "bench.example";
@@ -22,8 +22,8 @@ const ENGINES = ["postgres", "sqlite"] as const;
 /**
  * Throughput of `reelpost serve --processes 2` over that of one process, on PostgreSQL and on SQLite, on a machine with
  * two cores: messages that a rule drops, API requests that read a page of records from the database, and video
- * segments. PostgreSQL and the load run on the same cores: `load_cores` is the CPU time of the load generator of the API
- * per second, of the samples with two processes on PostgreSQL.
+ * segments. PostgreSQL and the load run on the same cores: `load_cores` is the CPU time per second that the API's load
+ * generator uses in the samples with two processes on PostgreSQL.
  */
 const bench: Bench = {
   name: "cores",

@@ -110,9 +110,9 @@ function dispatchArms(kit: Kit, who: string, url: string, to?: string): Arm[] {
 }
 
 /**
- * CPU time of the server and its worker process per message, sent one after another. One message waits for one fsync,
- * whose duration changes the throughput between two runs of the same code by more than half; this figure shows a change
- * of the code.
+ * CPU time of the server and its worker process per message; messages are sent one after another. One message waits for
+ * one fsync, whose duration changes the throughput between two runs of the same code by more than half; this figure
+ * shows the effect of a code change.
  */
 function cpuArm(kit: Kit, who: string, { url, pid }: ServerProcess, to?: string): Arm {
   const send = sender(kit, who, url, to);

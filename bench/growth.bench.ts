@@ -11,8 +11,8 @@ import { median } from "./harness/median.ts";
 /** Calls per sample: at least five, more as long as they take less than this time. */
 const CALLS = { min: 5, max: 40, ms: 200 };
 /**
- * A lookup by key in a larger tree reads one or two more pages. `growth` ignores a difference below this time, which is a
- * fraction of that of a request; the figures of the operations include it.
+ * A lookup by key in a larger tree reads one or two more pages. `growth` ignores a difference below this time, which is
+ * a fraction of the time of a request; the figures of the operations include it.
  */
 const MIN_DIFFERENCE_US = 20;
 /** `--rows quick`: the largest number of rows. */

@@ -17,7 +17,7 @@ import { openWhepViewer } from "./viewers/whep.ts";
 const MB = 1024 * 1024;
 const KB = 1024;
 const TARGETS = { idle_server_mb: 120, publisher_mb: 25, whep_viewer_kb: 150, tus_upload_kb: 300 };
-/** An idle server checks every five seconds whether it can free the memory of its start. */
+/** An idle server checks every five seconds whether it can free the memory used during startup. */
 const IDLE_MS = 12_000;
 const WORKERS = 4;
 const DATABASES = 40;
@@ -111,7 +111,10 @@ interface Instance {
   close(): void;
 }
 
-/** Octets of each instance beyond the first ones, which also pay for what all share. */
+/**
+ * Returns the octets per additional instance. The first instances are excluded, because their cost includes what all
+ * instances share.
+ */
 async function slope(
   server: MeasuredServer,
   open: (count: number) => Promise<Instance[]>,
@@ -153,7 +156,7 @@ async function idleServer(kit: Kit, program: string): Promise<number> {
   return octets / MB;
 }
 
-/** Processes of workers that have answered one request. */
+/** Memory of worker processes that have each handled one request. */
 async function idleWorker(server: MeasuredServer): Promise<Record<string, number>> {
   const deploy = async (name: string) => {
     const form = new FormData();
@@ -197,7 +200,9 @@ async function database(server: MeasuredServer): Promise<Record<string, number>>
   };
 }
 
-/** A second broadcast increases the memory of the server and, besides it, of the processes of ffmpeg. */
+/**
+ * Measures how much a second broadcast increases the memory of the server and, separately, of its ffmpeg processes.
+ */
 async function publisher(server: MeasuredServer, loop: string): Promise<Record<string, number>> {
   const encoders = () => descendants(server.pid, /ffmpeg/).reduce((sum, pid) => sum + residentOctets(pid, "Pss"), 0);
   const before = { server: await server.memory(), ffmpeg: encoders() };

@@ -51,7 +51,7 @@ export default bench;
 interface Relay {
   port: number;
   pid: number;
-  /** Keys of publishers and players. */
+  /** Returns the stream keys of publisher `n` and of its player. */
   keys(n: string): [string, string];
   /**
    * True if players connect before the publisher: with nginx, later players start with the second GOP. Reelpost rejects

@@ -187,7 +187,7 @@ async function finishedItems(cwd: string): Promise<number> {
   return new Set(keys.map(([key]) => key)).size;
 }
 
-/** Resolves with the embed page and the first segment of a video. */
+/** Returns true if the embed page of a video and its HLS playlist can be fetched. */
 async function embedWorks(target: Server): Promise<boolean> {
   const [video] = await requestsTo(target).call("GET", `/accounts/${target.account}/stream?name=video%200`);
   if (video === undefined) return false;

@@ -1,6 +1,7 @@
 /**
  * The program as JavaScript: shipped in the package and started by tests. Node does not strip types under node_modules,
- * and loads a few bundled files in a fraction of the time of the 1,100 modules and another 1,000 of the packages.
+ * and loads a few bundled files in a fraction of the time that the program's 1,100 modules and the packages' 1,000
+ * modules take.
  */
 import { build, type Plugin } from "esbuild";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
@@ -40,7 +41,7 @@ const EXTERNAL = [
   "pg-native",
   "utf-8-validate",
 ];
-/** CommonJS packages call require(), which a module lacks. */
+/** CommonJS packages call require(), which an ES module lacks. */
 const DEFINE_REQUIRE =
   'import { createRequire as createBundledRequire } from "node:module"; const require = createBundledRequire(import.meta.url);';
 /** Modules for workerd. The program reads each one as text. */
@@ -185,7 +186,7 @@ function keepLocations(src: string): Plugin {
 }
 
 /**
- * A module started by `new URL("./child.js", import.meta.url)` must be an entry, otherwise it is missing from the
+ * A module started by `new URL("./child.js", import.meta.url)` must be an entry; otherwise it is missing from the
  * package.
  */
 function requireEntries(code: string, folder: string): void {

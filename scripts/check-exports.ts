@@ -39,7 +39,8 @@ function isUsed(path: string, name: string): boolean {
 }
 
 /**
- * Files that other programs load by name: the test helper, workers of the examples and the runtime, benchmarks, drills.
+ * True for files that other programs load by name: the test helper, workers of the examples and the runtime,
+ * benchmarks, drills.
  */
 function isEntry(path: string): boolean {
   return /^examples\/|^src\/test-helper\/(api|client)\.ts$|^src\/workers\/runtime\/inside\/|^drills\/mutations\/|^bench\/[\w-]+\/worker\.ts$|\.(bench|drill|d)\.ts$/.test(
@@ -61,7 +62,7 @@ function* wideDomains() {
       yield `src/server imports ${size} names from src/${domain}/index.ts; the limit is ${SERVER_NAMES}. Let the domain compose itself.`;
 }
 
-/** Importing files, keyed by `path name`. */
+/** The files that import each name, by `path name`. */
 function collectUses(from: Sources, paths: string[]): Map<string, Set<string>> {
   const all = new Map<string, Set<string>>();
   const note = (user: string, { from: path, name }: Import) => {

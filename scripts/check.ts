@@ -1,4 +1,4 @@
-// npm run check: runs all checks in parallel, as many as there are cores. Prints the output of each check when it ends.
+// npm run check: runs all checks, as many in parallel as there are cores. Prints the output of each check when it ends.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 
-/** Linux' in-memory file system. */
+/** Linux's in-memory file system. */
 const SHARED_MEMORY = "/dev/shm";
 const PREFIX = "rp-tests-";
 /** The databases, videos and browser profiles of a whole run use a third of this. */

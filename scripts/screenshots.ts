@@ -166,7 +166,7 @@ async function sendMessages({ server }: DashboardServer) {
   });
   for (const [from, to, subject] of MESSAGES)
     await mailer.sendMail({ from, to, subject, text: `Hello,\n\n${subject}.\n\nBest regards\n` }).catch(() => {
-      // The worker rejects one of them.
+      // The worker rejects one of these messages.
     });
   mailer.close();
 }

@@ -191,7 +191,7 @@ export function ensureSystem(
   }
   say(`installing ${packages} with apt-get ...`);
   const apt = createApt(say);
-  // An optional package may already have replaced a later one.
+  // A package that was just installed may already meet a later need.
   if (apt("update")) for (const need of missing) if (!need.found()) need.install(apt);
   const still = missing.filter((need) => !need.found());
   for (const { name, without } of still) say(`${name} could not be installed: ${without}.`);
@@ -250,7 +250,7 @@ function createApt(say: (line: string) => void): Apt {
   };
 }
 
-/** apt's error lines without the URLs of package servers: logs are public, mirrors may not be. */
+/** Returns apt's error lines without the URLs of package servers: logs are public, but mirrors might not be. */
 function complaintOf({ error, signal, stderr }: SpawnSyncReturns<string>): string {
   if (error || signal) return error?.message ?? `ended by ${signal}`;
   const lines = stderr

@@ -18,7 +18,7 @@ const SOME = 1000;
 
 /**
  * Creates a data directory in the state left by `reelpost serve`, with one zone of this many records. Default database:
- * SQLite in the directory. The database is closed.
+ * SQLite in the directory. Closes the database.
  */
 export async function fillDataDirectory(directory: string, rows: number, database?: Db): Promise<Filled> {
   mkdirSync(directory, { recursive: true });

@@ -36,7 +36,7 @@ export async function fillDataDirectory(directory: string, rows: number): Promis
 
 const timeOf = (index: number, rows: number) => Date.now() - Math.floor(((rows - index) / rows) * DAYS * 86_400_000);
 
-/** Ready one-minute videos, as the server stores them, without their files. */
+/** Inserts ready one-minute videos, as the server stores them, without their files. */
 async function insertVideos(db: Db, account: string, rows: number): Promise<void> {
   for (let from = 0; from < rows; from += BATCH)
     await db.transaction<VideoTables, void>(async (tx) => {

@@ -15,8 +15,8 @@ import {
 import type { Kit } from "../harness/bench.ts";
 
 /**
- * Milliseconds from starting a worker's process until its first message has been handled, with real bindings and
- * storage.
+ * Creates a function that measures the milliseconds from starting a worker's process until its first message has been
+ * handled, with real bindings and storage.
  */
 export async function createColdStart(
   kit: Kit,

@@ -1,6 +1,6 @@
-// node limit-server.ts DIRECTORY COMPATIBILITY_DATE
-// The least that a dispatch can cost: a bare Node server that passes each body to a worker over a unix socket, and the
-// worker reads it. Prints its URL when both listen.
+// node limit-server.ts DIRECTORY COMPATIBILITY_DATE The least that a dispatch can cost: a bare Node server that passes
+// each body to a worker over a unix socket, and the worker reads it. Prints its URL once both the server and workerd
+// listen.
 import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { Agent, createServer, request as httpRequest } from "node:http";

@@ -11,7 +11,7 @@ const control = join(import.meta.dirname, "control.mjs");
 export interface Memory {
   /** Live objects and buffers of V8: the same for every run of the same work. */
   live: number;
-  /** Memory of the process that is in no file, with the free space between the objects. */
+  /** Anonymous memory of the process, which no file backs, including the free space between objects. */
   anonymous: number;
 }
 
@@ -39,7 +39,10 @@ interface Ready {
   memory?: Memory;
 }
 
-/** The main module of the program as the package ships it: sources would measure the stripping of their types. */
+/**
+ * The main module of the program as the package ships it: running the sources would also measure the stripping of their
+ * types.
+ */
 export const packagedProgram = (): Promise<string> => programForTests(root, join(root, ".reelpost", "bench-program"));
 
 /** `reelpost serve` of the published package. `plain`: started as users start it, without `memory`. */
@@ -93,13 +96,13 @@ export async function startMeasured(
   };
 }
 
-/** Octets of a process in memory (`Rss`), or its share of them with others (`Pss`). */
+/** Returns the resident memory of a process in octets (`Rss`), or its proportional share of it (`Pss`). */
 export function residentOctets(pid: number, figure: "Rss" | "Pss"): number {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
   return Number(new RegExp(`^${figure}: +(\\d+) kB$`, "m").exec(rollup)![1]) * 1024;
 }
 
-/** The descendants of a process whose command line matches. */
+/** Returns the descendants of a process that have a matching command line. */
 export function descendants(root: number, command: RegExp): number[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync("/proc")) {

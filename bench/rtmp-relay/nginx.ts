@@ -9,7 +9,7 @@ import { freePort, untilOpen } from "../smtp-accept/ports.ts";
 interface NginxRtmp {
   version: string;
   port: number;
-  /** The master process; the worker is its child. */
+  /** Process id of the master; the worker is its child. */
   pid: number;
 }
 

@@ -15,7 +15,7 @@ import {
 const CHUNK_SIZE = 4096;
 const STREAM = 1;
 
-/** Everything that a publisher has sent, for players that connect later, and its players. */
+/** What a publisher has sent, kept for players that connect later, and its current players. */
 interface Broadcast {
   sent: Buffer[];
   players: Set<Socket>;

@@ -1,5 +1,5 @@
 // The limit of the benchmark in Node: `node:http` sends files of the folder in the first argument, from memory or, with
-// "files" as second argument, from the page cache. It neither routes nor authorizes.
+// "files" as the second argument, from the page cache. It neither routes nor authorizes.
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";

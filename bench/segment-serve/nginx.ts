@@ -8,7 +8,7 @@ import { freePort, untilOpen } from "../smtp-accept/ports.ts";
 interface Nginx {
   version: string;
   url: string;
-  /** The master process; the worker is its child. */
+  /** Process id of the master; the worker is its child. */
   pid: number;
 }
 

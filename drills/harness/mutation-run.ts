@@ -115,7 +115,7 @@ function textOf(outcome: TestOutcome): string {
   return outcome.kind === "broken" ? outcome.problem : outcome.kind;
 }
 
-/** Each place processes one item at a time, in order. */
+/** Each slot processes one item at a time, in order. */
 async function inParallel<Item, Slot>(
   items: readonly Item[],
   slots: readonly Slot[],

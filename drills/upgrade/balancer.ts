@@ -12,7 +12,7 @@ export interface Balancer {
   smtpPort: number;
   /** Stops new connections to the backend until `until(backend, true)` is called. */
   remove(backend: Backend): void;
-  /** Resolves when the backend is in rotation, or with `isReady` false, when it no longer is. */
+  /** Resolves when the backend is in rotation or, with `isReady` false, when it no longer is. */
   until(backend: Backend, isReady: boolean): Promise<void>;
   close(): Promise<void>;
 }

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 interface FirstSegment {
   /** `640x360` */
   size: string;
-  /** True if it was cut from the uploaded file; otherwise it was encoded. */
+  /** True if the segment was cut from the uploaded file; false if it was encoded. */
   asSent: boolean;
   octets: number;
-  /** Arrival of its last byte, as `performance.now()`. */
+  /** Arrival time of the segment's last byte, by `performance.now()`. */
   at: number;
 }
 

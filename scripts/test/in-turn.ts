@@ -6,11 +6,11 @@ import { PROCESS_STATE } from "./pure.ts";
 
 /** Larger groups save little, and the last processes of a run would end later. */
 const GROUP_LIMITS = { files: 16, ms: 60_000 };
-/** Node's start and the modules take about a second, which matters little to a slower file. */
+/** Starting Node and loading the modules takes about a second, which matters little to a slower file. */
 const FAST_MS = 10_000;
 /** Assumed for a file without a recorded duration. */
 const UNKNOWN_MS = 1_500;
-/** In a test file: mocks beyond one test, and measurements of the whole process. */
+/** In a test file: mocks that outlast one test, and measurements of the whole process. */
 const OF_THE_PROCESS = [
   /(?<!\bt\.)\bmock\./,
   /\bperformance\b|memoryUsage|cpuUsage|hrtime|getActiveResources/,
@@ -18,8 +18,8 @@ const OF_THE_PROCESS = [
 ];
 
 /**
- * Returns true if a test file can run after others in their process: it is fast, and changes and measures nothing of
- * the process. It may open sockets and databases, since it closes them at its end.
+ * Returns true if a test file can run after others in their process: it is fast, and neither changes nor measures
+ * process-wide state. It may open sockets and databases, because it closes them when it ends.
  */
 export function sharesProcess(file: string, text: string, recordedMs = 0): boolean {
   return (

@@ -29,9 +29,9 @@ const PACKAGES = new Set([
   "smol-toml",
   "zod",
 ]);
-/** Connections of globals. */
+/** Uses of globals that open connections or start threads. */
 const CONNECTIONS = [/\bfetch\(/, /\bnew (WebSocket|Worker|EventSource)\(/];
-/** Changes of the process, which other test files would notice. */
+/** Changes to process-wide state, which other test files would notice. */
 export const PROCESS_STATE = [
   /\bprocess\.(?!env\b|platform\b|version|arch\b|nextTick\b|pid\b|cwd\b|get\w+\b|execPath\b|stdout\b|stderr\b|memoryUsage\b|hrtime\b)[a-z]/,
   /\bprocess\.env(\.\w+|\[[^\]]+\])\s*(\?\?|\|\|)?=[^=]/,

@@ -214,7 +214,7 @@ export function accountsConformance(engine: TestEngine): void {
       );
     });
 
-    test("cannot be left by the last administrator of an account", async (t) => {
+    test("cannot be ended by the last administrator of an account", async (t) => {
       const { db, module, admin, first, caller } = await setUp(engine, t);
       const { membership } = (await module.memberships.list(admin, { page: 1, perPage: 1 })).items[0]!;
       await assert.rejects(module.memberships.delete(admin, membership.id), refused("lastAdministrator"));
@@ -278,7 +278,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.deepEqual(await allowed(), [true, true, false, false, false, false, false, false, true]);
     });
 
-    test("describe roles whose policies a token accepts", async (t) => {
+    test("have a role whose policies a token can be created with", async (t) => {
       const { module, first, admin, mine, caller } = await setUp(engine, t);
       assert.deepEqual(
         roles.map(({ role }) => role),

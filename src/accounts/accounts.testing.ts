@@ -13,7 +13,7 @@ export const ACCOUNT = "com.cloudflare.api.account";
 export const groups = (...names: string[]) =>
   names.map((name) => permissionGroups.find((group) => group.name === name)!.id);
 
-/** For `assert.rejects`. */
+/** Returns a function for `assert.rejects` that checks the kind of the error. */
 export const refused = (kind: string) => (thrown: unknown) => {
   assert.equal((thrown as UserError).kind, kind, String(thrown));
   return true;

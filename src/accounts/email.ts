@@ -1,6 +1,6 @@
 import { accountErrors } from "./errors.ts";
 
-/** Clients validate the address that they display. */
+/** Clients validate addresses before they display them, so only common forms are accepted. */
 const EMAIL =
   /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/i;
 

@@ -27,7 +27,7 @@ export function passkeysConformance(engine: TestEngine): void {
   }
 
   describe("passkeys", () => {
-    test("open sessions without an address and without a code", async (t) => {
+    test("open sessions without an address or a code", async (t) => {
       const { module, clock, by, passkey, signInWith, caller } = await setUpPasskey(t);
       assert.deepEqual(
         [passkey.name, passkey.rpId, passkey.synced, passkey.lastUsedAt],
@@ -77,7 +77,7 @@ export function passkeysConformance(engine: TestEngine): void {
       assert.equal(Buffer.from(options.user.id, "base64url").toString("hex"), by.user.id);
     });
 
-    test("accept each challenge once, also without a counter", async (t) => {
+    test("accept each challenge once, even without a counter", async (t) => {
       const { module, client, signInWith } = await setUpPasskey(t);
       const { assertion } = await signInWith();
       await assert.rejects(module.signIn.withPasskey(assertion, ORIGIN, client), refused("badPasskey"));
@@ -95,7 +95,7 @@ export function passkeysConformance(engine: TestEngine): void {
       await assert.rejects(module.signIn.withPasskey(assertion, ORIGIN, client), refused("signInExpired"));
     });
 
-    test("reject assertions of other origins and hosts, without verification, and with a wrong signature", async (t) => {
+    test("reject assertions from other origins and hosts, without verification, and with a wrong signature", async (t) => {
       const { signInWith } = await setUpPasskey(t);
       for (const faults of [
         { origin: "https://evil.example" },
@@ -108,14 +108,14 @@ export function passkeysConformance(engine: TestEngine): void {
       assert.ok(await signInWith());
     });
 
-    test("reject a counter that does not rise", async (t) => {
+    test("reject a counter that does not increase", async (t) => {
       const { signInWith } = await setUpPasskey(t, { synced: false });
       await signInWith({ counter: 7 });
       await assert.rejects(signInWith({ counter: 6 }), refused("badPasskey"), "a copied authenticator");
       assert.ok(await signInWith({ counter: 8 }));
     });
 
-    test("reject unknown credentials, limited in failures per network", async (t) => {
+    test("reject unknown credentials, with a limit on failures per network", async (t) => {
       const { module, client, signInWith } = await setUpPasskey(t);
       const unknown = createAuthenticator({ origin: ORIGIN });
       const attempt = async () => {

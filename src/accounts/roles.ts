@@ -15,7 +15,7 @@ export interface RoleDescription {
   description: string;
 }
 
-/** Derived from the name of the role, so that configuration files can name the id on any server. */
+/** Returns the id of a role, derived from its name, so that configuration files can use the id on any server. */
 const idOf = (role: Role) => createHash("sha256").update(`reelpost role ${role}`).digest("hex").slice(0, 32);
 
 /** All roles, the most powerful one first. */

@@ -46,7 +46,7 @@ export function sessionsConformance(engine: TestEngine): void {
       assert.ok(!JSON.stringify(rows).includes(secret.slice(4)));
     });
 
-    test("end when they are idle, and after their longest duration", async (t) => {
+    test("end when they are idle, and after their maximum duration", async (t) => {
       const { module, clock, signIn, caller } = await setUpSignIn(engine, t, {
         dashboard: {
           session_idle_hours: 2,
@@ -165,7 +165,7 @@ export function sessionsConformance(engine: TestEngine): void {
       assert.equal((await db.tables<AccountTables>().selectFrom("sessions").selectAll().execute()).length, 2);
     });
 
-    test("are limited in number: the one that was unused for the longest time ends", async (t) => {
+    test("are limited in number: the least recently used one ends", async (t) => {
       const { module, clock, signIn, caller } = await setUpSignIn(engine, t);
       const first = await signIn();
       const second = await signIn();

@@ -67,7 +67,7 @@ export function signInConformance(engine: TestEngine): void {
       for (const each of [secret, opened.secret]) assert.ok(!JSON.stringify([items, own]).includes(each));
     });
 
-    test("open one session in concurrent attempts of two processes", async (t) => {
+    test("open only one session for concurrent attempts in two processes", async (t) => {
       const { another, clock, events, secrets, module, client } = await setUpSignIn(engine, t);
       const other = createAccounts({ db: await another(), clock, ids: randomIds, events, log: silentLog, secrets });
       t.after(() => other.close());
@@ -90,7 +90,7 @@ export function signInConformance(engine: TestEngine): void {
       await assert.rejects(module.signIn.withLink(late.secret, client), refused("badLink"));
     });
 
-    test("are limited to existing users, and in failures per network", async (t) => {
+    test("work only for existing users, with a limit on failures per network", async (t) => {
       const { module, clock, client } = await setUpSignIn(engine, t);
       await assert.rejects(module.createSignInLink({ email: "bob@example.com" }), refused("noUserOf"));
       const { secret } = await module.createSignInLink();
@@ -112,13 +112,13 @@ export function signInConformance(engine: TestEngine): void {
       }
     });
 
-    test("are compared in Unicode's compatible form", async (t) => {
+    test("are compared in Unicode compatibility form", async (t) => {
       const { module, email, client, user } = await setUpSignIn(engine, t);
       await module.passwords.set((await user())!, "zwölf Zeichen!", {});
       assert.ok(await module.signIn.withPassword({ email, password: "zwo\u0308lf Zeichen!" }, client));
     });
 
-    test("give the same answer after the same work for unknown users, users without one, and wrong ones", async (t) => {
+    test("give the same result after the same work for unknown users, missing passwords and wrong passwords", async (t) => {
       const { module, email, client, hasher, withPassword } = await setUpSignIn(engine, t);
       const attempt = async (address: string, password: string) => {
         const before = hasher.count;
@@ -136,7 +136,7 @@ export function signInConformance(engine: TestEngine): void {
       assert.deepEqual(unknown, wrong);
     });
 
-    test("are limited in failures per user, whether the user exists or not", async (t) => {
+    test("have a limit on failures per user, whether the user exists or not", async (t) => {
       const { module, clock, email, withPassword } = await setUpSignIn(engine, t);
       await withPassword();
       for (const address of [email, "bob@example.com"]) {
@@ -150,7 +150,7 @@ export function signInConformance(engine: TestEngine): void {
       assert.ok(await module.signIn.withPassword({ email, password: PASSWORD }, { ip: "198.51.100.1" }));
     });
 
-    test("are limited in failures per network", async (t) => {
+    test("have a limit on failures per network", async (t) => {
       const { module, email, withPassword } = await setUpSignIn(engine, t);
       await withPassword();
       const from = (ip: string, address: string) =>

@@ -253,7 +253,7 @@ test("verify lists the files that are missing, truncated or changed, and restore
   await assert.rejects(restoreBackup(target), isBackupError("damaged"));
   assert.ok(existsSync(join(target.dataDirectory, RESTORE_MARK)), "the server does not start with it");
 
-  // The next backup stores what is missing again, after the damaged files are deleted.
+  // After the damaged files are deleted, the next backup stores the missing files again.
   for (const path of ["objects/notes/2", "d1/one.sqlite"]) rmSync(contents.get(path)!);
   await createBackup(createOptions(data, folder));
   assert.deepEqual((await verifyBackup({ folder })).problems, []);
@@ -328,7 +328,7 @@ describe("a backup folder", () => {
     await assert.rejects(createBackup(createOptions(data, readOnly)), isBackupError("notWritable"));
   });
 
-  test("reports a data directory without data, and a database file that is not a database", async (t) => {
+  test("is not written from a data directory without data, or with a database file that is not a database", async (t) => {
     const data = await createData(t);
     const folder = join(temporary(t), "backups");
     await assert.rejects(

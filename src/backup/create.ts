@@ -249,7 +249,7 @@ async function createRun(
         return;
       }
       const opened = await openHeld(hold, name);
-      // It was created and deleted after the backup started.
+      // The object was created and deleted after the backup started.
       if (opened === undefined) return;
       const { original, stored } = await add("objects", path, opened.bytes);
       if (opened.modifiedMs === modifiedMs && original.size === size)
@@ -291,7 +291,7 @@ async function openHeld(hold: ObjectHold, name: string) {
       if (err.code === "ENOENT" || err.code === "ENOTDIR") return undefined;
       throw backupErrors.notReadable({ path, reason: messageOf(err) }, { cause: err });
     });
-    // It was replaced or deleted between the two calls, so it is held now.
+    // The object was replaced or deleted between the two calls, so it is held now.
     if ((await hold.pathOf(name)) !== path) {
       await file?.close();
       continue;

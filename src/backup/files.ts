@@ -51,8 +51,8 @@ export async function digestOf(bytes: AsyncIterable<Uint8Array>): Promise<Conten
 }
 
 /**
- * Writes a new file with owner-only permissions; when this resolves, its bytes are on disk, its name is not. Errors of
- * the source are passed on; a failed write is a BackupError.
+ * Writes a new file with owner-only permissions; when this resolves, its bytes are on disk, but its name is not. Errors
+ * of the source are passed on; a failed write is a BackupError.
  */
 export async function writeSynced(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const file = await open(path, "wx", 0o600).catch((err: unknown) => {

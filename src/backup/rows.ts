@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import type { PortableValue, RowSnapshot } from "../store/index.ts";
 import { linesOf } from "./files.ts";
 
-/** Rows of one table: the first line is `{ table, columns }`, each further line is a row. */
+/** Rows of one table: the first line is `{ table, columns }`; each further line is a row. */
 interface RowFile {
   path: string;
   rows: number;

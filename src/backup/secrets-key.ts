@@ -7,7 +7,7 @@ import { createSecrets, isStoreError, parseKeys, storeErrors } from "../store/in
 interface SecretsKey {
   /** As in secrets.key. */
   text: string;
-  /** Its path or setting, for error messages. */
+  /** Path or setting of the key, for error messages. */
   source: string;
 }
 

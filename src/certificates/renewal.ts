@@ -3,7 +3,9 @@ import type { CertificateKeyPair } from "./pair.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** After two thirds of the lifetime, so that one third remains for fixing problems. */
+/**
+ * Returns the time of the renewal: after two thirds of the lifetime, so that one third remains for fixing problems.
+ */
 export const renewAt = ({ notBefore, notAfter }: Pick<CertificateKeyPair, "notBefore" | "notAfter">): number =>
   Math.floor(notBefore + ((notAfter - notBefore) * 2) / 3);
 

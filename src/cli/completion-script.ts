@@ -88,7 +88,8 @@ function valueCase(option: [string, Option]): string[] {
 const prefixesOf = (name: string) => name.split(" ").map((_, i, words) => words.slice(0, i + 1).join(" "));
 
 /**
- * Returns the words that can follow nothing, and each group: [["", ["dev", "secret"]], ["secret", ["put", "list"]]].
+ * Returns the words that can come first (under ""), and those that can follow each group name: [["", ["dev",
+ * "secret"]], ["secret", ["put", "list"]]].
  */
 function groupsOf(names: readonly string[]): [string, string[]][] {
   const groups = new Map<string, Set<string>>([["", new Set()]]);

@@ -1,7 +1,7 @@
 /** A signal to the whole process group arrives twice: directly and through the launcher, which forwards it. */
 const ONE_REQUEST_MS = 250;
 
-/** Ctrl-C or SIGTERM as an AbortSignal. A second one exits immediately. */
+/** Returns an AbortSignal for Ctrl-C and SIGTERM. A second signal exits immediately. */
 export function onInterrupt(): { signal: AbortSignal; release(): void } {
   const controller = new AbortController();
   let firstSignalAt: number | undefined;

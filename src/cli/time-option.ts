@@ -7,7 +7,7 @@ const FIXES = {
 };
 
 /**
- * Returns a duration before now (or after now for future times), or a time in RFC 3339 format (a date alone means
+ * Parses a duration before now (or after now for future times), or a time in RFC 3339 format (a date alone means
  * midnight UTC). Returns the API format.
  */
 export function parseTimeOption(

@@ -239,7 +239,7 @@ test("passes /auth/ to sign-in, and has no sign-in without it", async (t) => {
   assert.equal(foreign.response.statusCode, 403);
 });
 
-test("serves frames for untrusted messages without scripts of their own and, unless asked, without other hosts", async (t) => {
+test("serves frames for untrusted messages that run only the frame's own script and, unless requested, load nothing from other hosts", async (t) => {
   const { url } = await start(t);
   const policyOf = async (path: string) => String((await send(url + path)).response.headers["content-security-policy"]);
   const policy = await policyOf("/message-frame");

@@ -41,7 +41,7 @@ export interface DashboardOptions {
   api: DashboardApi;
   /** Handles `/auth/*`: sign-in. Resolves with false if there is no such endpoint. Absent: 404. */
   auth?(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Host names under which the dashboard answers, besides localhost and IP addresses. */
+  /** Host names under which the dashboard is served, besides localhost and IP addresses. */
   hosts: readonly string[];
   /** `hostname`: the host name of the request, without a port. */
   urls(hostname: string): ServerUrls;

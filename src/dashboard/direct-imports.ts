@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Loader, Plugin } from "esbuild";
 
-/** Packages whose main module only exports the names of others: the path of that module in the package. */
+/** Packages whose main module only re-exports other modules, with the path of that module in the package. */
 const BARRELS: Record<string, string> = {
   "@mantine/core": "esm/index.mjs",
   "@mantine/hooks": "esm/index.mjs",

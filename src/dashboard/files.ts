@@ -12,7 +12,7 @@ export interface DashboardFile {
   body: Buffer;
   /** Strong, quoted. */
   etag: string;
-  /** Resolves with the compressed body, created once; undefined if compression does not pay. */
+  /** Resolves with the compressed body, created once; undefined if compression saves too little. */
   encoded(encoding: "br" | "gzip"): Promise<Buffer> | undefined;
 }
 
@@ -88,7 +88,7 @@ function fileOf(name: string, body: Buffer): DashboardFile {
   };
 }
 
-/** 9 of 11: the last two levels take ten times as long for a size reduction of one percent. */
+/** Quality 9 of 11: the last two levels take ten times as long for a size reduction of one percent. */
 const brotli = (body: Buffer) =>
   promisify(brotliCompress)(body, {
     params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: body.length },

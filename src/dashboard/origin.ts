@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { IncomingMessage } from "node:http";
 
-/** Host names under which the dashboard answers. */
+/** Host names under which the dashboard is served. */
 interface DashboardHosts {
   /** True for a host name of the setting `dashboard.hosts`; lower case, without a port. */
   isConfigured(host: string): boolean;
@@ -11,8 +11,8 @@ type Refusal = { status: 403 | 421; reason: string };
 
 /**
  * Returns why a request must be refused, or undefined. A page that reached this server by DNS rebinding counts as
- * same-origin for the browser, but its host name is none of this server. Pages of other origins, among them those of
- * workers on another port of the same host, may link to the dashboard and do nothing else.
+ * same-origin for the browser, but its host name does not belong to this server. Pages of other origins, among them
+ * those of workers on another port of the same host, may link to the dashboard and do nothing else.
  */
 export function refusalOf({ method, headers, url }: IncomingMessage, hosts: DashboardHosts): Refusal | undefined {
   const name = hostNameOf(headers.host ?? "");

@@ -2,7 +2,7 @@ import { readFile, readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
 /**
- * Resolves with the licence texts of bundled packages, each under its name and version. `inputs`: paths of the bundled
+ * Resolves with the license texts of bundled packages, each under its name and version. `inputs`: paths of the bundled
  * files, relative to `folder`.
  */
 export async function bundledLicenses(inputs: string[], folder: string): Promise<string> {
@@ -18,7 +18,7 @@ export async function bundledLicenses(inputs: string[], folder: string): Promise
         const file = files.find((one) => name.test(one));
         return file === undefined ? "" : readFile(join(packagePath, file), "utf8");
       };
-      // Without a file of its own, the text is in the last sections of the description.
+      // Without a license file, the text is the license section of the README.
       const text =
         (await textOf(/^licen[cs]e/i)) || (/^#+ *licen[cs]e[^]*/im.exec(await textOf(/^readme/i))?.[0] ?? "");
       return `${name} ${version} (${license})\n\n${text}`;

@@ -11,7 +11,7 @@ export interface ConnectionLimits {
 }
 
 interface ConnectionCount {
-  /** Counts a connection until it closes. Returns undefined if the connection is admitted. */
+  /** Counts a connection until it closes. Returns the limit that it would exceed, or undefined if it is admitted. */
   admit(socket: Socket): "total" | "network" | undefined;
   readonly open: number;
 }

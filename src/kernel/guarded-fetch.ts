@@ -9,7 +9,7 @@ import { createOwnAddresses } from "./own-addresses.ts";
 
 type FetchFailure = "badUrl" | "refused" | "unreachable" | "tooManyRedirects" | "tooSlow" | "tooLarge";
 
-/** Retrying these fails in the same way: addresses blocked by the guard, for example, remain blocked. */
+/** Failures that a retry does not fix: addresses blocked by the guard, for example, remain blocked. */
 const PERMANENT_FAILURES: readonly FetchFailure[] = ["badUrl", "refused", "tooManyRedirects", "tooLarge"];
 
 /**

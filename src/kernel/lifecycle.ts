@@ -52,8 +52,8 @@ export function createLifecycle({ log }: { log: Log }): Lifecycle {
 const ONE_REQUEST_MS = 80;
 
 /**
- * First SIGINT or SIGTERM stops gracefully; a later one exits immediately. Returns a function that removes the
- * handlers.
+ * Stops gracefully on the first SIGINT or SIGTERM; exits immediately on a later one. Returns a function that removes
+ * the handlers.
  */
 export function stopOnSignals(lifecycle: Lifecycle, exit: (code: number) => void = process.exit): () => void {
   let requestedAt: number | undefined;

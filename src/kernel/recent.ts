@@ -14,7 +14,7 @@ export interface ReadThroughCache<Value> {
   forget(matches: (value: Value, key: string) => boolean): void;
 }
 
-/** At most `max` values for `ttlMs` each; concurrent callers of one key share a read. */
+/** Creates a cache of at most `max` values, each kept for `ttlMs`; concurrent callers of one key share a read. */
 export function createReadThroughCache<Value>({
   read,
   clock,

@@ -27,7 +27,7 @@ const PREFIX = "REELPOST_";
 export const settingFields = (schema: z.ZodObject = settingsSchema): SettingField[] =>
   settingGroups(schema).flatMap(({ fields }) => fields);
 
-/** In schema order; top-level settings are in a group without a name. */
+/** Returns the settings by group, in schema order; top-level settings are in a group without a name. */
 export function settingGroups(schema: z.ZodObject = settingsSchema): SettingGroup[] {
   const preset = schema.parse({}) as Record<string, unknown>;
   const topLevel: SettingGroup = { name: "", description: "", fields: [] };

@@ -9,7 +9,7 @@ const IDLE_UTILIZATION = 0.2;
 type Collect = (options: { type: "major"; flavor: "last-resort" }) => void;
 
 /**
- * Returns the memory that only the start needed to the operating system, once the process is idle: loading the modules
+ * Returns to the operating system the memory that only startup needed, once the process is idle: loading the modules
  * grows V8's young generation to its maximum, and V8 shrinks it only in a full collection, which an idle process never
  * triggers. Returns a function that cancels it.
  */

@@ -87,7 +87,10 @@ async function planAll(context: Context, zones: readonly SourceZone[]): Promise<
 
 const MAX_ACCOUNTS = 50;
 
-/** Only administrators of the operator's account may choose ids and read the settings of the server. */
+/**
+ * True if the token belongs to an administrator of the operator's account: only those may choose ids and read the
+ * settings of the server.
+ */
 async function isOperator(api: V4Client): Promise<boolean> {
   const accounts = await api.result<{ id: string }[]>("GET", "/accounts", { query: { per_page: MAX_ACCOUNTS } });
   for (const { id } of accounts)

@@ -63,7 +63,7 @@ export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]>
   return all;
 }
 
-/** True for a 404, or a refusal that means the same: a product that is not enabled, or a permission that is missing. */
+/** True if the error is a response of the server with one of these statuses. */
 export const isStatus = (thrown: unknown, ...statuses: number[]): thrown is UserError =>
   thrown instanceof UserError && thrown.domain === "server" && statuses.includes(thrown.entry.http);
 

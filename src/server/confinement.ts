@@ -50,7 +50,7 @@ async function mediaFinding(media: NonNullable<ConfinementDeps["media"]>): Promi
   }
 }
 
-/** No finding if ffmpeg is missing, which is reported separately. */
+/** Returns no finding if ffmpeg is missing, which is reported separately. */
 async function encoderFinding(media: NonNullable<ConfinementDeps["media"]>): Promise<Finding[]> {
   const selection = await media().then(
     ({ h264 }) => h264.selected(),

@@ -16,8 +16,8 @@ interface CustomDomainHostsDeps {
 }
 
 /**
- * Creates the custom domains that get a certificate, which are those whose names resolve to this server. Orders for
- * other domains would fail and count against the rate limits of the certificate authority.
+ * Returns the function that selects the custom domains that get a certificate: those whose names resolve to this
+ * server. Orders for other domains would fail and count against the rate limits of the certificate authority.
  */
 export function createCustomDomainHosts({ domains, settings, lookups }: CustomDomainHostsDeps): TenantHosts {
   const emptyOnError = <Item>(items: Promise<Item[]>): Promise<Item[]> => items.catch(() => []);

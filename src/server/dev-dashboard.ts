@@ -38,7 +38,7 @@ export async function openDevDashboard(
       const url = new URL(serverUrl);
       url.hostname = hostname;
       const { origin } = url;
-      // Uploads and videos are at the URLs that the API returns, also if the browser uses another name of this host.
+      // Uploads and videos are at the URLs that the API returns, even if the browser uses another name of this host.
       const { origin: contentOrigin } = new URL(serverUrl);
       return {
         api: origin,

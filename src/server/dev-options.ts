@@ -60,7 +60,7 @@ export interface DevServer {
   readonly dataDir: string;
   /** Folder of this run's `.eml` files. */
   readonly mailDir: string;
-  /** The v4 API, for the dashboard: it rejects requests of other origins and passes the rest to `handleLocal`. */
+  /** The v4 API, for the dashboard: it rejects requests from other origins and passes the rest to `handleLocal`. */
   readonly api: Pick<Dev["api"], "handleLocal" | "upgrade">;
   /** For tests that run in this process. */
   readonly control: Dev["control"];

@@ -34,7 +34,10 @@ const LOW_SHARE = 0.1;
 const CRITICAL_SHARE = 0.03;
 const CACHE_MS = 10_000;
 
-/** Creates the state of the server's components, as seen by this process; at most ten seconds old. */
+/**
+ * Creates a function that resolves with the state of the server's components, as seen by this process; at most ten
+ * seconds old.
+ */
 export function createHealthChecks(deps: HealthCheckDeps): () => Promise<ComponentHealth[]> {
   let last: { at: number; result: Promise<ComponentHealth[]> } | undefined;
   return () => {

@@ -24,7 +24,7 @@ const nameOf = (given: string | undefined, count: number) =>
   given === undefined || given === "" || (count === 1 && given.endsWith(".socket")) ? "http" : given;
 
 /**
- * Returns the address of a listener: that of its inherited socket, which may differ from the setting, otherwise the
+ * Returns the address of a listener: that of its inherited socket, which may differ from the setting, or else the
  * setting. A socket with an unreadable address counts as public; a socket that is not TCP is reachable only from this
  * machine.
  */

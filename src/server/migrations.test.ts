@@ -14,7 +14,7 @@ test("a migration only adds to the schema, or declares which older versions it i
   }
 });
 
-test("a removal comes after the migration that an older version must know", () => {
+test("a migration comes after the earlier one that compatible older versions must include", () => {
   const earlier = new Set<string>();
   for (const { name, olderVersions } of migrations) {
     if (typeof olderVersions === "object") assert.ok(earlier.has(olderVersions.knowing), name);

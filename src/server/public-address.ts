@@ -6,9 +6,9 @@ import { serverErrors } from "./errors.ts";
 const MIN_TOKEN_LENGTH = 32;
 
 /**
- * Settings that are required before other machines can reach the server, so that no random key is stored alongside the
- * data it protects and no token is printed to a log. `initialized`: the data directory already has accounts. Throws
- * openToOthers.
+ * Checks the settings that are required before other machines can reach the server, so that no random key is stored
+ * alongside the data it protects and no token is printed to a log. `initialized`: the data directory already has
+ * accounts. Throws openToOthers.
  */
 export function checkPublicAddress(
   hosts: string[],

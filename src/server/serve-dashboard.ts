@@ -61,7 +61,7 @@ export function createServeDashboard({
       const deliversVideo = roles.has("playback") || roles.has("live");
       return {
         api: apiOrigin(hostname),
-        // Uploads and videos are at the URLs that the API returns, also if the browser uses another name of this host.
+        // Uploads and videos are at the URLs that the API returns, even if the browser uses another name of this host.
         upload: stream.upload_host === "" ? origin : `${protocol}//${stream.upload_host}`,
         ...(roles.has("workers") && label !== undefined && { worker: urls.worker(label, "<worker>") }),
         ...(deliversVideo && {
@@ -76,7 +76,7 @@ export function createServeDashboard({
   });
 }
 
-/** The API answers, with the workers below /workers/, at these names. */
+/** Throws dashboardHostInUse if a host name of the dashboard also belongs to the API or to uploads. */
 export function checkHosts({ dashboard, api, http, stream }: Pick<Settings, "dashboard" | "api" | "http" | "stream">) {
   const names: [setting: string, host: string][] = [
     ...api.hosts.map((host): [string, string] => ["api.hosts", host]),

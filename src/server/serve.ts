@@ -150,7 +150,7 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
 
     modules.mail.start();
     modules.stream.start();
-    // From here on, the challenge responders of all processes can answer.
+    // From here on, all processes can respond to challenges.
     modules.certificates.start();
     const backups =
       slot !== undefined && slot.number > 1

@@ -72,7 +72,7 @@ async function sendAttachment(env: Env, message: StoredMessage | undefined, numb
   if (object === null) return page(notFoundPage(), 404);
   return new Response(object.body, {
     headers: {
-      // The value set by the sender may not be a media type.
+      // The value set by the sender might not be a media type.
       "content-type": /^[\w.+-]+\/[\w.+-]+$/.test(attachment.type) ? attachment.type : "application/octet-stream",
       "content-length": String(object.size),
       "content-disposition": `attachment; filename*=UTF-8''${extValue(attachment.name)}`,

@@ -89,7 +89,7 @@ export function auditLogConformance(engine: TestEngine): void {
     for (const secret of [token, admin.token, key]) assert.ok(!JSON.stringify([items, own]).includes(secret));
   });
 
-  test("orders by time, newest first by default, in pages", async (t) => {
+  test("lists entries in pages, ordered by time, newest first by default", async (t) => {
     const { audit, clock, change, mine, operations } = await open(t);
     for (let number = 0; number < 5; number++) {
       await audit.record(change({ operation: `change-${number}` }));
@@ -144,7 +144,7 @@ export function auditLogConformance(engine: TestEngine): void {
     await assert.rejects(operations({ actorIp: "192.0.2.0/40" }), refused("badAuditFilter"));
   });
 
-  test("shows the accounts of a user that the user changed something, without its values", async (t) => {
+  test("shows in the accounts of a user that the user made a change, without its values", async (t) => {
     const { audit, change, user, account, mine, operations } = await open(t);
     await audit.record(change({ operation: "own", account: undefined, zone: undefined, after: { name: "elsewhere" } }));
     const [shown] = (await audit.list(mine, { operation: "own" }, FIRST_PAGE)).items;

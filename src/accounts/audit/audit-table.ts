@@ -90,19 +90,19 @@ export const auditMigrations: Migration[] = [
 /** The log of an account, or of a user: the user's own changes, and those that the user made in `accounts`. */
 export type AuditScope = { account: string } | { user: string; accounts: readonly string[] };
 
-/** Number of entries that a count reads at most: SQLite blocks everything else during a read. */
+/** Maximum number of entries that a count reads: SQLite blocks everything else during a read. */
 const MAX_COUNTED = 10_000;
 
 export function createAuditTable(db: Db) {
   const tables = db.tables<AuditTables>();
 
   return {
-    /** One entry with its copies for other owners; resolves when they are on disk. */
+    /** Inserts one entry with its copies for other owners; resolves when they are on disk. */
     async insert(entry: AuditEntry, copies: readonly string[]): Promise<void> {
       const row = rowOf(entry);
       const rows = [
         row,
-        // The accounts of a user learn of a change, but not of its values, which may name other accounts.
+        // The accounts of a user list a change without its values, which may name other accounts.
         ...copies.map((owner) => ({ ...row, owner, before_json: null, after_json: null })),
       ];
       await db.write(tables.insertInto("audit_log").values(rows));

@@ -15,7 +15,7 @@ export function boundedJson(value: unknown, maxBytes: number): string | undefine
 
 const fits = (text: string, maxBytes: number): boolean => Buffer.byteLength(text) <= maxBytes;
 const omitted = (text: string): string => `[omitted: ${Buffer.byteLength(text)} bytes]`;
-/** Separators, and the note in place of what is left out. */
+/** Size of the separators and of the note that replaces omitted content. */
 const NOTE_BYTES = 64;
 
 function firstItems(list: unknown[], maxBytes: number): string {

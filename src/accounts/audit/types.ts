@@ -6,7 +6,7 @@ export interface AuditEvent {
   /** Absent if the server itself made the change. */
   actor?: { id: string; email: string } | undefined;
   interface: AuditInterface;
-  /** The user whom the change concerns, if it is another one than the actor. */
+  /** The user whom the change concerns, if different from the actor. */
   user?: string | undefined;
   /** Id of the token or session that authenticated the actor. */
   credential?: string | undefined;

@@ -108,7 +108,7 @@ export async function updateMembership(
     .execute();
 }
 
-/** Deletes a user without memberships, tokens and a global key. */
+/** Deletes a user that has no memberships, tokens or global key. */
 export async function deleteUnusedUser(db: AccountsExecutor, id: string): Promise<void> {
   await db
     .deleteFrom("users")
@@ -207,7 +207,7 @@ const received = (db: AccountsExecutor) =>
     ])
     .where("memberships.status", "=", "pending");
 
-/** At most `limit`, newest first. */
+/** Resolves with at most `limit` pending invitations of a user, newest first. */
 export async function invitationsOfUser(
   db: AccountsExecutor,
   user: string,

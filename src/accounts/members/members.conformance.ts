@@ -34,7 +34,7 @@ export function membersConformance(engine: TestEngine): void {
   }
 
   describe("members", () => {
-    test("are invited by email, and join with the secret of the email, once", async (t) => {
+    test("are invited by email, and join once with the secret from the email", async (t) => {
       const { members, module, account, sent, invite, clock, first, emails } = await open(t);
       const invited = await invite("Bob@example.com", "editor");
       const expiresAt = clock.now() + 7 * DAY_MS;
@@ -69,7 +69,7 @@ export function membersConformance(engine: TestEngine): void {
       assert.notEqual(first.user.id, user.id);
     });
 
-    test("accept with their own session instead, or reject", async (t) => {
+    test("accept or reject an invitation with their own session instead", async (t) => {
       const { members, module, account, invite, callerOf, sent } = await open(t);
       const bob = await invite("bob@example.com");
       const eve = await invite("eve@example.com", "administrator");
@@ -86,7 +86,7 @@ export function membersConformance(engine: TestEngine): void {
         [(await members.get(account, bob.id)).status, (await members.get(account, eve.id)).status],
         ["accepted", "rejected"],
       );
-      // A rejected invitation cannot be accepted later, by any way.
+      // A rejected invitation cannot be accepted later in any way.
       await assert.rejects(invitations.accept(sent[1]!.secret), refused("badInvitation"));
       await assert.rejects(
         module.memberships.setStatus(await callerOf(eve.user), eve.id, "accepted"),
@@ -116,7 +116,7 @@ export function membersConformance(engine: TestEngine): void {
       await assert.rejects(members.resend(admin, account, id), refused("notInvited"));
     });
 
-    test("are not invited twice, nor without a valid address or an email that was sent", async (t) => {
+    test("are not invited twice, without a valid address, or if the email cannot be sent", async (t) => {
       const { db, members, account, invite, outcome, emails } = await open(t, { members: 3 });
       await assert.rejects(invite("ann@EXAMPLE.com"), refused("memberExists"));
       await assert.rejects(invite("bob"), refused("badAccount"));
@@ -147,7 +147,7 @@ export function membersConformance(engine: TestEngine): void {
       await invite("bob@example.com");
     });
 
-    test("leave an account always with an administrator", async (t) => {
+    test("always leave an administrator in the account", async (t) => {
       const { members, module, admin, account, invite, sent } = await open(t);
       const ann = (await members.list(account, FIRST_PAGE)).items[0]!.id;
       const bob = await invite("bob@example.com", "administrator");
@@ -165,7 +165,7 @@ export function membersConformance(engine: TestEngine): void {
       await assert.rejects(members.get("0".repeat(32), bob.id), refused("noMembership"));
     });
 
-    test("get no role that includes more than the token of the caller", async (t) => {
+    test("get no role with more permissions than the caller's token", async (t) => {
       const { members, module, account, admin, caller, mine, invite } = await open(t);
       const token = async (role: Role) => {
         const [onAccount, onZones] = rolePolicies(role, account);

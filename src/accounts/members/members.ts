@@ -44,8 +44,8 @@ export interface Members {
   get(account: string, id: string): Promise<Member>;
   /**
    * Invites the user of an email address, who need not exist yet, and sends the invitation. If it cannot be sent,
-   * nothing remains. Throws badAccount, exceedsRole, memberExists, alreadyInvited, tooManyMembers, tooManyInvitations,
-   * and the error of the mail server.
+   * nothing is stored. Throws badAccount, exceedsRole, memberExists, alreadyInvited, tooManyMembers,
+   * tooManyInvitations, and the error of the mail server.
    */
   invite(by: Caller, account: string, request: { email: string; role: Role }): Promise<Member>;
   /**
@@ -68,11 +68,14 @@ export interface Invitations {
   get(user: string, id: string): Promise<ReceivedInvitation>;
   /** Throws noInvitation, and invitationExpired when accepting. */
   answer(user: string, id: string, status: "accepted" | "rejected"): Promise<void>;
-  /** Resolves with the invitation of an email. Throws badInvitation if the secret is unknown, used or expired. */
+  /**
+   * Resolves with the invitation that the secret from an email belongs to. Throws badInvitation if the secret is
+   * unknown, used or expired.
+   */
   find(secret: string): Promise<ReceivedInvitation>;
   /**
-   * Accepts the invitation of an email, once. `isNew`: the user was created by the invitation, so that the secret is
-   * all that identifies the user. Throws badInvitation.
+   * Accepts the invitation that the secret from an email belongs to, once. `isNew`: the user was created by the
+   * invitation, so that the secret is all that identifies the user. Throws badInvitation.
    */
   accept(
     secret: string,

@@ -3,7 +3,7 @@ import type { MembershipStatus } from "../types.ts";
 
 /** A user in an account, or one who was invited to it. */
 export interface Member {
-  /** The membership: 32 hex digits. */
+  /** Id of the membership: 32 hex digits. */
   id: string;
   account: string;
   /** While the invitation is pending, the names are null: another account may have entered them. */
@@ -42,7 +42,7 @@ export interface InvitationEmail {
   account: string;
   invitedBy: string;
   role: Role;
-  /** Accepts the invitation, together with the address: it is known only from this email. */
+  /** Accepts the invitation if sent together with the address. It is known only from this email. */
   secret: string;
   expiresAt: number;
 }

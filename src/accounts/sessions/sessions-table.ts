@@ -29,7 +29,7 @@ export async function findSessionByHash(db: AccountsExecutor, secretHash: string
   return row && toSession(row);
 }
 
-/** Newest first. The number of sessions per user is bounded. */
+/** Resolves with the sessions of a user, newest first. Their number is bounded. */
 export async function sessionsOfUser(db: AccountsExecutor, user: string): Promise<Session[]> {
   const rows = await db
     .selectFrom("sessions")

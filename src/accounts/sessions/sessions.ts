@@ -23,7 +23,7 @@ export interface SessionLimits {
 
 /** The sessions of the caller's user. */
 export interface Sessions {
-  /** Newest first, without sessions that have ended. */
+  /** Lists sessions that have not ended, newest first. */
   list(by: Caller, page: PageRequest): Promise<Page<Session>>;
   /** Throws noSession. */
   revoke(by: Caller, id: string): Promise<void>;

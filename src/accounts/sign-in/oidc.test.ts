@@ -112,7 +112,7 @@ onEveryDatabase((engine) => {
       await assert.rejects(module.signIn.startOidc(REDIRECT), refused("oidcUnreachable"));
   });
 
-  test("without settings, it is not offered", async (t) => {
+  test("sign-in with OpenID Connect is not offered without settings", async (t) => {
     const { module, client } = await setUpSignIn(engine, t);
     assert.deepEqual(module.signIn.methods(), ["password", "passkey", "link"]);
     await assert.rejects(module.signIn.startOidc(REDIRECT), refused("oidcOff"));

@@ -38,7 +38,7 @@ export async function insertPasskey(db: AccountsExecutor, passkey: Passkey): Pro
     .execute();
 }
 
-/** Oldest first. The number of passkeys per user is bounded. */
+/** Resolves with the passkeys of a user, oldest first. Their number is bounded. */
 export async function passkeysOfUser(db: AccountsExecutor, user: string): Promise<Passkey[]> {
   const rows = await db
     .selectFrom("passkeys")

@@ -26,7 +26,7 @@ test("nothing is verified without a hash", async () => {
   assert.equal(await createPasswordHasher(CHEAP).verify("secret", undefined), false);
 });
 
-test("the number of passwords that wait is limited", async () => {
+test("the number of passwords that wait to be hashed is limited", async () => {
   const hasher = createPasswordHasher(CHEAP);
   const results = await Promise.allSettled(Array.from({ length: 40 }, () => hasher.verify("secret", undefined)));
   const failures = results.filter((result) => result.status === "rejected");

@@ -33,7 +33,7 @@ interface PasswordVerifier {
   verify(credentials: { email: string; password: string }, ip: string | undefined): Promise<User>;
 }
 
-/** NIST SP 800-63B 3.1.1.2 requires at least 8 characters next to a second factor, and 15 without one. */
+/** NIST SP 800-63B 3.1.1.2 requires at least 8 characters in combination with a second factor, and 15 without one. */
 const MIN_LENGTH = 12;
 const MAX_LENGTH = 256;
 
@@ -80,7 +80,8 @@ export function createPasswords({
       const stored = user && (await findPassword(tables, user.id));
       // Without a hash, this takes as long as with one.
       const isRight = await hasher.verify(password, stored?.hash);
-      // Attempts that arrived together were all admitted: those beyond the limit learn nothing.
+      // Attempts that arrived together were all admitted: those beyond the limit must not reveal whether the password
+      // is right.
       await attempts.check(ip, name);
       if (user === undefined || stored === undefined || !isRight) {
         await attempts.failed(ip, name);

@@ -56,7 +56,7 @@ export async function setPassword(
     .execute();
 }
 
-/** Replaces a hash by another one of the same password. */
+/** Replaces a hash with another one of the same password. */
 export async function replacePasswordHash(
   db: AccountsExecutor,
   user: string,

@@ -30,7 +30,9 @@ export interface SignIn {
   withLink(secret: string, client: SignInClient): Promise<SignInResult>;
   /** Throws signInFailed, signInBusy. */
   withPassword(credentials: { email: string; password: string }, client: SignInClient): Promise<SignInResult>;
-  /** The second factor: `ticket` is that of the first one. Throws badCode, signInExpired. */
+  /**
+   * Completes a sign-in with the second factor; `ticket` is the one from the first step. Throws badCode, signInExpired.
+   */
   withCode(step: { ticket: string; code: string }, client: SignInClient): Promise<SignedIn>;
   /** `origin`: the origin of the sign-in page. Throws noPasskeyHost. */
   passkeyOptions(origin: string): Promise<{ options: PublicKeyCredentialRequestOptionsJSON; ticket: string }>;
@@ -44,11 +46,13 @@ export interface SignIn {
   startOidc(redirectUri: string): Promise<{ url: string; ticket: string }>;
   /** Throws oidcOff, oidcUnreachable, oidcFailed, notMember, signInExpired. */
   withOidc(callback: { ticket: string; url: string }, client: SignInClient): Promise<SignedIn>;
-  /** Resolves with the invitation of an email, before it is accepted. Throws badInvitation. */
+  /**
+   * Resolves with the invitation that the secret from an email belongs to, without accepting it. Throws badInvitation.
+   */
   invitation(secret: string, client: SignInClient): Promise<ReceivedInvitation>;
   /**
-   * Accepts the invitation of an email. Signs in a user whom the invitation created; others must sign in themselves,
-   * because the invitation replaces no password. Throws badInvitation.
+   * Accepts the invitation that the secret from an email belongs to. Signs in a user whom the invitation created;
+   * others must sign in themselves, because the invitation replaces no password. Throws badInvitation.
    */
   withInvitation(secret: string, client: SignInClient): Promise<SignInResult | { accepted: ReceivedInvitation }>;
   /** Ends the session. Does nothing if the secret is unknown. */

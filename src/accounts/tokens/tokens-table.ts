@@ -100,7 +100,7 @@ export async function countTokens(db: AccountsExecutor, owner: TokenOwner): Prom
   return Number(count);
 }
 
-/** Oldest first unless `direction` is given. Expired tokens are included only on request. */
+/** Lists tokens, oldest first unless `direction` is given. Expired tokens are included only on request. */
 export async function listTokens(
   db: AccountsExecutor,
   owner: TokenOwner,

@@ -44,7 +44,7 @@ export interface Token {
 }
 
 /**
- * A request to create or replace a token. A replacement changes every field except `status` if omitted. "expired" is a
+ * A request to create or replace a token. A replacement also resets omitted fields, except `status`. "expired" is a
  * derived status and is ignored.
  */
 export interface TokenRequest {

@@ -29,15 +29,16 @@ interface Checked {
 }
 
 /**
- * In a running server, a row without an object, or an object without a row, may be a write in progress for this long.
+ * In a running server, a row without an object, or an object without a row, may result from a write in progress for
+ * this long.
  */
 const ORPHAN_GRACE_MS = 24 * 3_600_000;
 /** Removed files are moved here. */
 const REMOVED = "removed";
 
 /**
- * Compares rows with objects, and reads all databases. In a running server, rows and files change in between: a second
- * check confirms the findings. A repair needs a stopped server. Throws BackupError noData, and StoreError.
+ * Compares rows with objects, and reads all databases. In a running server, rows and files change during the check: a
+ * second check confirms the findings. A repair needs a stopped server. Throws BackupError noData, and StoreError.
  */
 export async function checkData({
   isRunning,

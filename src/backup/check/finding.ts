@@ -3,7 +3,7 @@ export interface Finding {
   kind: FindingKind;
   /** The affected row, or a path in the data directory. */
   subject: string;
-  /** The sizes or the reason. */
+  /** The sizes that differ, or the reason. */
   problem: string;
   /** For repairs: the row and the file. */
   row?: RowReference;

@@ -44,7 +44,7 @@ export async function moveFile(from: string, to: string): Promise<void> {
 }
 
 async function openBucket(url: string, address: DatabaseAddress): Promise<CheckedObjects> {
-  // A folder of its own: a running server has temporary files in the one in its data directory.
+  // A separate folder, because a running server has temporary files in the one in its data directory.
   const directory = await mkdtemp(join(tmpdir(), "reelpost-check-"));
   const db = "path" in address ? openSqlite(address) : await openPostgres(address);
   const { objects, close } = await openObjectsAt(url, { directory, db, clock: systemClock, log: silentLog });

@@ -151,7 +151,7 @@ export function createReferences() {
   const references = new Map<string, Reference>();
   const buckets = new Map<string, string>();
   const parts: Row[] = [];
-  /** Names whose objects belong to a row without being needed: prefixes of keys. */
+  /** Key prefixes of objects that belong to a row although the row does not need them. */
   const owned = new Set<string>();
   const databases = new Set<string>();
   const marks = new Map<string, string>();
@@ -162,7 +162,7 @@ export function createReferences() {
     if (table === "r2_parts") parts.push(row);
     if ((table === "r2_objects" || table === "r2_uploads") && row["upload_id"] !== null)
       buckets.set(text(row["upload_id"]), text(row["bucket"]));
-    // Its data is about to be deleted.
+    // The bucket's data is about to be deleted.
     if (table === "r2_removed") owned.add(`r2/${text(row["bucket"])}/${text(row["blob"])}`);
     if (table === "stream_videos" || table === "stream_deletions") owned.add(`stream/${text(row["uid"])}`);
     if (table === "stream_watermarks") owned.add(watermarkKeyOf(row));

@@ -41,7 +41,7 @@ export interface ApiOptions {
   onWait?: (seconds: number) => void;
   /** Waits for the given time; replaced in tests. */
   pause?: (ms: number) => Promise<unknown>;
-  /** Including the first one. Default 5. */
+  /** Maximum number of attempts, including the first one. Default 5. */
   maxAttempts?: number;
   /** Sends the requests. Default: over HTTP. */
   fetch?: typeof globalThis.fetch;

@@ -32,7 +32,7 @@ export async function connectToApi(
   return { api, account: id, base: `/accounts/${encodeURIComponent(id)}`, progress };
 }
 
-/** For requests that concern the token's user instead of an account. */
+/** Connects to the server for requests that concern the token's user instead of an account. */
 export async function connectUser(
   given: Given,
   { cwd, env, version, stderr }: CommandContext,

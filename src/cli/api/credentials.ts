@@ -49,7 +49,7 @@ export function findCredentials(
   };
 }
 
-/** Returns a server's URL as users type it, completed with the API path. */
+/** Completes a server URL, as typed by a user, with the API path. */
 export function apiUrl(text: string, source: string): string {
   const url = URL.parse(text.includes("://") ? text : `http://${text}`);
   if (

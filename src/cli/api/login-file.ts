@@ -62,7 +62,7 @@ export async function writeLogin(file: string, login: Login): Promise<void> {
   }
 }
 
-/** Resolves with whether a file existed. */
+/** Resolves with true if a file existed. */
 export async function removeLogin(file: string): Promise<boolean> {
   try {
     await rm(file);

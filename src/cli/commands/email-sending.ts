@@ -39,7 +39,7 @@ const emailSendingList = defineCommand({
     async function allDomains() {
       const { api, base } = await connectToApi(values, context);
       const domains: SendingDomain[] = [];
-      // The zone lists its subdomains.
+      // Subdomains are listed by zone.
       for (const { tag: zone } of await collectItems(
         pagesOf<SendingDomain>(api, `${base}/email/sending/zones`, { perPage: 50 }),
       )) {

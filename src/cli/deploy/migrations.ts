@@ -5,8 +5,8 @@ import { commandErrors } from "../errors.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 
 /**
- * Resolves with the upload metadata with the entries of `migrations` that the server has not applied yet, which follow
- * the worker's current tag. Undefined if there are none. Throws migrationTagMissing.
+ * Resolves with the `migrations` field of the upload metadata: the steps that follow the worker's current tag, which
+ * the server has not applied yet. Undefined if there are none. Throws migrationTagMissing.
  */
 export async function pendingMigrations(
   { api, base }: Pick<WorkerConnection, "api" | "base">,

@@ -105,7 +105,7 @@ export async function provision(
     const kind = RESOURCE_KINDS[type];
     const resourceName = configuredName ?? derivedName(project.name, name);
     const existingId = await kind.find(connection, resourceName).catch((thrown: unknown) => {
-      // The token may not list the resources: the server checks configured names during the upload.
+      // The token lacks the permission to list the resources: the server checks configured names during the upload.
       if (resource === undefined && isForbidden(thrown)) return resourceName;
       throw thrown;
     });

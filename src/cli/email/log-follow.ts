@@ -8,7 +8,7 @@ interface FollowOptions {
   first: number;
   /** Oldest first. */
   print: (entries: readonly LogEntry[]) => void;
-  /** More entries arrived between two polls than one returns. */
+  /** Called if more entries arrived between two polls than one poll returns. */
   onGap: () => void;
   signal: AbortSignal;
   /** Pause between polls; rejects on the signal. Replaceable for tests. */

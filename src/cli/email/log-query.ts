@@ -85,8 +85,8 @@ export async function readLog(
 const MAX_SEARCHED_ENTRIES = 10_000;
 
 /**
- * Log of one recipient by its id, or of all recipients of a message by the short id that lists show. `path`: of the
- * account.
+ * Reads the log of one recipient by its id, or of all recipients of a message by the short id shown in lists. `path`:
+ * the path of the account.
  */
 export async function readDetails(api: Api, path: string, id: string): Promise<LogDetails[]> {
   const read = (entryId: string) => api.result<LogDetails>("GET", `${path}/email/activity${at`/${entryId}`}`);

@@ -52,7 +52,7 @@ export const messageTable = (messages: readonly InboxMessage[], paint: Paint): s
     paint,
   );
 
-/** Returns the envelope, the results, the text, and the messages it caused. */
+/** Returns the envelope, the results and the text of a message, and the messages that it caused. */
 export function messageLines(details: InboxDetails, paint: Paint): string[] {
   const { deliveries, content, caused } = details;
   return [

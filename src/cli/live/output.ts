@@ -8,7 +8,7 @@ export interface SimulcastOutput {
   status: { state: string; reason?: string; at: string } | null;
 }
 
-/** Without keys, because others may see the screen. */
+/** Returns a table of outputs without their keys, because others may see the screen. */
 export const outputTable = (outputs: readonly SimulcastOutput[], paint: Paint): string[] =>
   table(
     ["uid", "to", "enabled", "status", "since", "reason"],

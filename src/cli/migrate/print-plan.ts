@@ -44,7 +44,7 @@ function section(title: string, items: readonly PlannedItem[], textsOf: (item: P
 
 export const hasWork = ({ items }: Plan): boolean => items.some(({ apply }) => apply !== undefined);
 
-/** Results, then the remaining manual work. */
+/** Returns the lines of the report: results, then the remaining manual work. */
 export function reportLines({ imported, failed, warnings, followUp }: Report, paint: Paint): string[] {
   const counts = Object.entries(imported);
   const { secrets, credentials, dns } = followUp;

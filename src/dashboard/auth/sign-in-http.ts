@@ -36,9 +36,9 @@ const assertionResponse = z.looseObject({
 type Assertion = Parameters<SignIn["withPasskey"]>[0]["response"];
 
 /**
- * Creates the sign-in endpoints of the dashboard: `/auth/*`, POST with JSON, answered with the envelope of the v4 API.
- * The caller must have refused requests for foreign host names and from other origins. Resolves with false, without a
- * response, if the path is none of them.
+ * Creates the sign-in endpoints of the dashboard: `/auth/*`, POST with JSON, with responses in the envelope of the v4
+ * API. The caller must have refused requests for foreign host names and from other origins. Resolves with false,
+ * without a response, if the path is none of them.
  */
 export function createSignInHttp({
   signIn,
@@ -51,7 +51,7 @@ export function createSignInHttp({
     userAgent: request.headers["user-agent"],
   });
 
-  // A proxy that terminates TLS may not be listed as trusted: the browser knows the scheme, and its host is checked.
+  // A proxy that terminates TLS might not be listed as trusted: the browser knows the scheme, and its host is checked.
   const originOf = (request: IncomingMessage) =>
     request.headers.origin ?? `${address.scheme(request)}://${request.headers.host ?? ""}`;
 

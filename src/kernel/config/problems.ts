@@ -36,7 +36,7 @@ export const errorsOf = (problems: readonly Problem[]): Problem[] =>
 export const warningsOf = (problems: readonly Problem[]): Problem[] =>
   problems.filter((problem) => problem.severity === "warning");
 
-/** In reading order: by file, line and column; problems without a position come first. */
+/** Sorts problems in reading order: by file, line and column; problems without a position come first. */
 function sortProblems(problems: readonly Problem[]): Problem[] {
   return [...problems].sort(
     (a, b) => compare(a.file ?? "", b.file ?? "") || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),

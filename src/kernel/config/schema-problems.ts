@@ -21,7 +21,7 @@ interface Checked<T> {
 /**
  * Validates a document against a strict schema and reports all problems together: an invalid value is an error; an
  * unknown field causes a warning with the closest known name, and is removed from the value. In a generated file, an
- * empty one causes none: generators write every field that they know.
+ * empty unknown field causes no warning: generators write every field that they know.
  */
 export function checkDocument<S extends z.ZodType>(
   document: ConfigDocument,

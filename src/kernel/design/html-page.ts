@@ -42,7 +42,7 @@ export const MARK_SVG = `<svg class="mark" viewBox="0 0 32 32" aria-hidden="true
 
 const headerOf = (brand: string) => `<header><span class="brand">${MARK_SVG}${escapeText(brand)}</span></header>\n`;
 
-/** Escapes text for HTML, also in attributes. */
+/** Escapes text for HTML, including attribute values. */
 export const escapeText = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 

@@ -1,6 +1,6 @@
 /**
- * RFC 4180, with commas, semicolons or tabs. The first row contains the column names, which are lowercased. Empty rows
- * are omitted.
+ * Parses CSV text (RFC 4180) separated by commas, semicolons or tabs. The first row contains the column names, which
+ * are lowercased. Empty rows are omitted.
  */
 export function readCsv(text: string): { line: number; fields: Record<string, string> }[] {
   const rows = rowsOf(text.replace(/^\uFEFF/, ""));

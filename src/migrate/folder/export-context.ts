@@ -11,7 +11,7 @@ export interface ExportContext extends SourceContext {
   concurrency: number;
   /** API paths to which access was refused, with the reasons. */
   refused: Record<string, string>;
-  /** Returns the number of exported items by kind. */
+  /** Adds `number` to the count of exported items of this kind. */
   count(kind: string, number: number): void;
 }
 

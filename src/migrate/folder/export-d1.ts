@@ -5,7 +5,9 @@ import { at } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { apiFile, databaseFile } from "./layout.ts";
 
-/** D1 databases as SQL dumps. On the hosted service, an export blocks the database while it runs. */
+/**
+ * Plans the export of D1 databases as SQL dumps. On the hosted service, an export blocks the database while it runs.
+ */
 export async function exportD1(context: ExportContext): Promise<PlannedItem[]> {
   const { source, paths, files, areas } = context;
   const path = `${paths.source}/d1/database`;

@@ -6,7 +6,7 @@ import { listItem, unlessUnavailable, type ExportContext } from "./export-contex
 import { countLines } from "./files.ts";
 import { apiFile, namespaceFile, type KvLine } from "./layout.ts";
 
-/** KV namespaces, each as a file with one line per key. */
+/** Plans the export of KV namespaces, each as a file with one line per key. */
 export async function exportKv(context: ExportContext): Promise<PlannedItem[]> {
   const { source, paths, files, areas } = context;
   const path = `${paths.source}/storage/kv/namespaces`;

@@ -4,7 +4,10 @@ import { at, cursorPagesOf, inParallel, isStatus } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { apiFile, messageFile, messageLogFile } from "./layout.ts";
 
-/** Destination addresses, suppressed addresses, and the message log with the messages that the server keeps. */
+/**
+ * Plans the export of destination addresses, suppressed addresses, and the message log with the messages that the
+ * server keeps.
+ */
 export async function exportMail(context: ExportContext): Promise<PlannedItem[]> {
   return [
     { ...listItem("addresses"), apply: () => exportAddresses(context) },

@@ -8,7 +8,7 @@ import { apiFile, objectFile, objectListFile } from "./layout.ts";
 
 const SETTINGS = ["cors", "lifecycle", "domains/custom", "domains/managed"];
 
-/** R2 buckets: a list of objects with their metadata, and each object as a file. */
+/** Plans the export of R2 buckets: a list of objects with their metadata, and each object as a file. */
 export async function exportR2(context: ExportContext): Promise<PlannedItem[]> {
   const { source, paths, files } = context;
   const path = `${paths.source}/r2/buckets`;

@@ -122,7 +122,10 @@ async function* bytesOf(
   }
 }
 
-/** From the file name that the server proposes (RFC 6266), or else from the signature of the container. */
+/**
+ * Returns the extension from the file name that the server proposes (RFC 6266), or else from the signature of the
+ * container.
+ */
 function extensionOf(response: Response, start: Buffer): string {
   const disposition = response.headers.get("content-disposition") ?? "";
   const extension = /filename="[^"]*\.([a-z0-9]{1,5})"/i.exec(disposition)?.[1]?.toLowerCase() ?? "bin";

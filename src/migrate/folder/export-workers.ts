@@ -6,7 +6,10 @@ import { at } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { apiFile, codeFile, moduleFile, type CodeDescription } from "./layout.ts";
 
-/** Workers with their modules and settings; of secrets only the names, because the API does not return their values. */
+/**
+ * Plans the export of workers with their modules and settings, and with only the names of their secrets, because the
+ * API does not return the values.
+ */
 export async function exportWorkers(context: ExportContext): Promise<PlannedItem[]> {
   const { source, paths, files } = context;
   const path = `${paths.source}/workers/scripts`;

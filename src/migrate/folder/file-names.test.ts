@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { assert as assertProperty, constantFrom, oneof, property, string } from "fast-check";
 import { BESIDE_FOLDER, escapeKey, escapeName } from "./file-names.ts";
 
-/** The reverse, as docs/migrate.md describes it. */
+/** Reverses `escapeKey` as docs/migrate.md describes. */
 function keyOf(path: string): string {
   const parts: string[] = [];
   let start = "";

@@ -28,7 +28,7 @@ import {
 import { readManifest, type Manifest } from "./manifest.ts";
 import { loadSqlDump } from "./sql-dump.ts";
 
-/** Requests to this host are answered from the folder; the name is never resolved (RFC 6761 6.4). */
+/** Requests to this host are served from the folder; the name is never resolved (RFC 6761 6.4). */
 const ORIGIN = "http://export.invalid";
 const API = "/client/v4/";
 const PAGE = 1000;
@@ -36,7 +36,7 @@ const PAGE = 1000;
 /** An exported account as the source of an import. */
 interface ExportedAccount {
   manifest: Manifest;
-  /** Base URL of the v4 API that `fetch` answers. */
+  /** Base URL of the v4 API that `fetch` serves. */
   url: string;
   fetch: typeof fetch;
   /** Returns the parts that can be imported. Throws exportIncomplete if one of the requested parts is incomplete. */
@@ -274,7 +274,7 @@ async function answerD1(
   return succeed([{ success: true, results: { columns, rows: rows.map((row) => row.map(jsonValue)) } }]);
 }
 
-/** Integers as in the API, which returns JSON numbers. */
+/** Converts integers to JSON numbers, as the API returns them. */
 const jsonValue = (value: unknown) => (typeof value === "bigint" ? Number(value) : value);
 
 async function answerCode(files: Files, name: string): Promise<Response> {
@@ -328,7 +328,7 @@ async function answerStream(
 
 const streamPath = ({ source }: Manifest) => `/accounts/${encodeURIComponent(source.account)}/stream`;
 
-/** Files that URLs in the results refer to. */
+/** Responds with files that URLs in the results refer to. */
 async function respondWithFile(context: FolderContext, pathname: string, range: string | null): Promise<Response> {
   const { files } = context;
   const [, kind, id = "", ...rest] = pathname.split("/").map(decodeURIComponent);

@@ -16,7 +16,7 @@ export const addressesOf = async (api: Context["source"]["api"], base: string): 
   return [...new Map(all.map((address) => [address.id, address])).values()];
 };
 
-/** Destination addresses of Email Routing. */
+/** Plans the import of the destination addresses of Email Routing. */
 export async function planAddresses(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, options } = context;
   const [ours, theirs] = await Promise.all([
@@ -35,7 +35,7 @@ export async function planAddresses(context: Context): Promise<PlannedItem[]> {
         found?.verified == null &&
         !isVerified && { losses: ["it must be verified again: it receives a message with a link"] }),
       source: { verified: isVerified },
-      // A verified address matches both.
+      // An address that is verified on the target matches in both cases.
       target: found && { verified: isVerified ? found.verified != null : false },
       async apply() {
         const path = `${paths.target}/email/routing/addresses`;

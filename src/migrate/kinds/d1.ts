@@ -39,7 +39,7 @@ const STEP_TIMEOUT_MS = 300_000;
 export const databasesOf = (api: V4Client, base: string): Promise<Database[]> =>
   collect(pagesOf<Database>(api, `${base}/d1/database`, { perPage: 100 }));
 
-/** D1 databases. An export blocks the source database for its duration. */
+/** Plans the import of D1 databases. An export blocks the source database for its duration. */
 export async function planD1(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, ids, options } = context;
   const [ours, theirs] = await Promise.all([

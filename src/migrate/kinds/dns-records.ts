@@ -22,7 +22,7 @@ interface DnsRecord {
 const recordsOf = (api: Context["source"]["api"], zone: string): Promise<DnsRecord[]> =>
   collect(pagesOf<DnsRecord>(api, at`/zones/${zone}/dns_records`, { perPage: 100 }));
 
-/** Records of a zone. `zoneItem` receives the losses that concern the whole zone. */
+/** Plans the import of the records of a zone. `zoneItem` receives the losses that concern the whole zone. */
 export async function planRecords(context: Context, zone: SourceZone, zoneItem: PlannedItem): Promise<PlannedItem[]> {
   const targetZone = context.ids.find("zone", zone.id);
   const [sourceRecords, targetRecords] = await Promise.all([
@@ -113,7 +113,7 @@ const ROUTING_SPF = "include:_spf.mx.cloudflare.net";
 const withoutRoutingInclude = (type: string, content: string) =>
   type === "TXT" && content.includes("v=spf1") ? content.replace(` ${ROUTING_SPF}`, "") : content;
 
-/** Records that belong to the infrastructure of the source, not to its user. */
+/** True for records that belong to the infrastructure of the source, not to its user. */
 function isOfTheService({ type, name, content = "", meta = {} }: DnsRecord, zone: string): boolean {
   if (meta.read_only === true || meta.email_routing === true || meta.managed_by != null) return true;
   if (type === "SOA" || (type === "NS" && name === zone)) return true;

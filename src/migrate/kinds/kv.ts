@@ -30,7 +30,7 @@ const REPLACEMENT = "\uFFFD";
 export const namespacesOf = (api: Context["source"]["api"], base: string): Promise<Namespace[]> =>
   collect(pagesOf<Namespace>(api, `${base}/storage/kv/namespaces`, { perPage: 100 }));
 
-/** KV namespaces with all their keys. */
+/** Plans the import of KV namespaces with all their keys. */
 export async function planKv(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, ids, options } = context;
   const [ours, theirs] = await Promise.all([

@@ -114,7 +114,7 @@ async function writeOutputs(
   }
 }
 
-/** Without the stream key, which the path may contain. */
+/** Returns the host of a URL, without the stream key that the path may contain. */
 const hostOf = (url: string) => URL.parse(url)?.host ?? "an invalid URL";
 
 const outputForm = ({ url, streamKey, enabled = true }: Output) => JSON.stringify([url, streamKey, enabled]);

@@ -39,7 +39,9 @@ export const queuesOf = async (api: V4Client, base: string): Promise<Queue[]> =>
 const bothSides = ({ source, target, paths }: Context) =>
   Promise.all([queuesOf(source.api, paths.source), queuesOf(target.api, paths.target)]);
 
-/** Queues, which must exist before workers are bound to them. Their messages stay on the source. */
+/**
+ * Plans the import of queues, which must exist before workers are bound to them. Their messages stay on the source.
+ */
 export async function planQueues(context: Context): Promise<PlannedItem[]> {
   const [ours, theirs] = await bothSides(context);
   const path = `${context.paths.target}/queues`;
@@ -63,7 +65,7 @@ export async function planQueues(context: Context): Promise<PlannedItem[]> {
   });
 }
 
-/** Consumers of queues: workers, which have been imported by now, and HTTP clients. */
+/** Plans the import of the consumers of queues: workers, which have been imported by now, and HTTP clients. */
 export async function planConsumers(context: Context): Promise<PlannedItem[]> {
   const [ours, theirs] = await bothSides(context);
   return ours.flatMap(({ queue_name: name, consumers = [] }) => {

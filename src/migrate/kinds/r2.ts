@@ -29,7 +29,7 @@ export const bucketsOf = async (api: Context["source"]["api"], base: string): Pr
     throw thrown;
   });
 
-/** R2 buckets with all their objects. */
+/** Plans the import of R2 buckets with all their objects. */
 export async function planR2(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths } = context;
   const [ours, theirs] = await Promise.all([bucketsOf(source.api, paths.source), bucketsOf(target.api, paths.target)]);
@@ -89,7 +89,7 @@ async function createBucket({ target, paths }: Context, { name, storage_class }:
       json: { name, ...(storage_class !== undefined && { storageClass: storage_class }) },
     })
     .catch((thrown: unknown) => {
-      // An interrupted run created it.
+      // An interrupted run created the bucket.
       if (!isStatus(thrown, 409)) throw thrown;
     });
 }

@@ -23,7 +23,7 @@ interface Rule {
 const MATCHERS = new Set(["literal", "glob", "regex", "all"]);
 const ACTIONS = new Set(["forward", "worker", "drop"]);
 
-/** Settings of Email Routing, routing rules and the catch-all rule of one zone. */
+/** Plans the import of the Email Routing settings, routing rules and catch-all rule of one zone. */
 export async function planRouting(context: Context, zone: SourceZone): Promise<PlannedItem[]> {
   const { source, target, ids } = context;
   const sourcePath = at`/zones/${zone.id}/email/routing`;

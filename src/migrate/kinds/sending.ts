@@ -30,7 +30,7 @@ const domainsOf = async (api: Context["source"]["api"], zone: string): Promise<S
     },
   );
 
-/** Sending domains of one zone. Their DKIM keys are new. */
+/** Plans the import of the sending domains of one zone. Their DKIM keys are new. */
 export async function planSendingDomains(context: Context, zone: SourceZone): Promise<PlannedItem[]> {
   const targetZone = context.ids.find("zone", zone.id);
   const [ours, theirs] = await Promise.all([

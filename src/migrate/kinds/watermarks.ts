@@ -16,7 +16,10 @@ export interface Profile {
 
 const FIELDS = ["name", "opacity", "padding", "scale", "position"] as const;
 
-/** Watermark profiles. The hosted service does not return their images, only the URL of those that have one. */
+/**
+ * Plans the import of watermark profiles. The hosted service does not return their images, only the URLs of those that
+ * have one.
+ */
 export async function planWatermarks(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, ids } = context;
   const list = (api: V4Client, base: string) => api.result<Profile[]>("GET", `${base}/stream/watermarks`);

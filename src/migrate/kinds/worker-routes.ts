@@ -15,7 +15,7 @@ interface WorkerDomain {
   zone_id: string;
 }
 
-/** The routes of a zone: URL patterns that a worker handles. */
+/** Plans the import of the routes of a zone: URL patterns that a worker handles. */
 export async function planRoutes(context: Context, zone: SourceZone): Promise<PlannedItem[]> {
   const { source, target, ids } = context;
   const targetZone = ids.find("zone", zone.id);
@@ -46,7 +46,7 @@ export async function planRoutes(context: Context, zone: SourceZone): Promise<Pl
   });
 }
 
-/** Custom domains: host names for which a worker handles every request. */
+/** Plans the import of custom domains: host names for which a worker handles every request. */
 export async function planDomains(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, ids } = context;
   const domainsOf = (api: Context["source"]["api"], base: string) =>

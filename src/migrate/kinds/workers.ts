@@ -46,8 +46,8 @@ export const scriptsOf = (api: V4Client, base: string): Promise<ListedScript[]> 
   collect(pagesOf<ListedScript>(api, `${base}/workers/scripts`, { perPage: 1000 }));
 
 /**
- * Workers with their code, bindings, settings and cron triggers; each worker comes after the workers that it is bound
- * to.
+ * Plans the import of workers with their code, bindings, settings and cron triggers; each worker comes after the
+ * workers that it is bound to.
  */
 export async function planWorkers(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths } = context;

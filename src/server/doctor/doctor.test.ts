@@ -108,7 +108,7 @@ describe("the doctor", () => {
     );
   });
 
-  test("records: reports correct, wrong, missing and unresolvable ones, and conflicting records", async () => {
+  test("reports correct, wrong, missing, unresolvable and conflicting records", async () => {
     const record = (type: "MX" | "TXT", name: string, content: string, priority: number | null = null) => ({
       name,
       type,

@@ -8,7 +8,10 @@ export interface NotificationsMessage {
   notifications: Notifications | null;
 }
 
-/** Messages that are being written to a process. Beyond that, a process that does not read would fill the memory. */
+/**
+ * Maximum number of messages that are being written to a process. Without a limit, a process that does not read would
+ * fill the memory.
+ */
 const MAX_UNSENT = 1000;
 
 type Send = (message: NotificationsMessage, onSent: () => void) => void;

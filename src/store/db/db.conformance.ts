@@ -33,7 +33,7 @@ const thing = (name: string, number: number | null = null, bytes: Uint8Array | n
   bytes,
 });
 
-/** Behaviour of `Db` on every engine. */
+/** Behavior of `Db` on every engine. */
 export function dbConformance(engine: TestEngine): void {
   const open = async (t: TestContext) => (await engine.open(t, [things])).db;
   const names = async (db: Db) =>

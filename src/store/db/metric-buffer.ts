@@ -2,7 +2,7 @@ import { messageOf, type Log } from "../../kernel/index.ts";
 
 /**
  * Metrics that are counted in memory and written every few seconds. Counting costs one map lookup; the write of an
- * interval is split into batches. A failed batch is kept and written with the next interval. At a stop everything is
+ * interval is split into batches. A failed batch is kept and written with the next interval. At shutdown, everything is
  * written; a killed process loses the last interval.
  */
 interface MetricBuffer<Cell> {
@@ -16,7 +16,7 @@ interface MetricBuffer<Cell> {
 }
 
 interface MetricBufferOptions<Cell> {
-  /** For the log: `stream: views`. */
+  /** Name in log messages: `stream: views`. */
   name: string;
   /** Writes one batch atomically. */
   write(batch: Cell[]): Promise<void>;
@@ -27,8 +27,8 @@ interface MetricBufferOptions<Cell> {
   /** Cells per write. */
   batchSize?: number;
   /**
-   * Above this number of cells, they are written early; twice as many are discarded with a warning if the database is
-   * unavailable.
+   * Number of cells at which they are written early. If a write fails and more than twice this number would be kept,
+   * the cells of the failed write are discarded with a warning.
    */
   maxCells?: number;
 }

@@ -50,7 +50,7 @@ interface SumsQuery<Column extends string> {
   limits: { rows: number; groups: number };
   /** Rows per statement. Default 20,000: SQLite blocks everything else while it counts. */
   window?: number;
-  /** Returns the error if one of them is exceeded. */
+  /** Returns the error for a limit that is exceeded. */
   tooMany(limit: number): Error;
 }
 
@@ -135,8 +135,8 @@ export async function readSums<Column extends string>(
 }
 
 /**
- * Deletes the sums that are older than their periods are kept. Each statement deletes those of one start, so that
- * other writes can run in between. Needs an index on `period` and `start_at`.
+ * Deletes the sums whose retention time has passed. Each statement deletes the sums of one start time, so that other
+ * writes can run in between. Needs an index on `period` and `start_at`.
  */
 export async function deleteOldSums(db: Db, table: string, periods: readonly SumPeriod[], now: number): Promise<void> {
   const tables = db.tables<Record<string, { period: number; start_at: number }>>();

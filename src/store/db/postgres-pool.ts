@@ -5,8 +5,8 @@ import type { Session } from "./postgres-session.ts";
 /** A pool of connections to the primary. */
 interface SessionPool {
   /**
-   * Resolves with an idle or a new connection. Waits while all are in use or the server accepts no further ones, at
-   * most `waitMs`, then throws StoreError busy or tooManyConnections. Rethrows errors of `open`.
+   * Resolves with an idle or a new connection. Waits up to `waitMs` while all are in use or the server accepts no
+   * further ones, then throws StoreError busy or tooManyConnections. Rethrows errors of `open`.
    */
   acquire(): Promise<Session>;
   /**

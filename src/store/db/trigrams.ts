@@ -1,6 +1,6 @@
 import { sql, type Kysely } from "kysely";
 
-/** Trigrams per query: callers compare the rows that are found with the whole text anyway. */
+/** Maximum number of trigrams per query: callers compare the rows that are found with the whole text anyway. */
 const MAX_TRIGRAMS = 24;
 
 /**

@@ -4,7 +4,7 @@ import { Fault } from "../../kernel/index.ts";
 import type { Events } from "./port.ts";
 
 /**
- * Behaviour of every `Events` implementation. `open` returns connected instances: each receives what any of them
+ * Behavior of every `Events` implementation. `open` returns connected instances: each receives what any of them
  * publishes. They are closed after the test.
  */
 export function eventsConformance(open: (t: TestContext, ends: number) => Promise<Events[]>): void {

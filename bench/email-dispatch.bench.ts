@@ -31,8 +31,8 @@ const ONLY_READ = "only-read@reelpost.example";
  *
  * The ratio of the 25 MiB message used to vary between 0.7 and 2.2, because it was compared with two files that were
  * synced to the disk: their time depends on the disk, while the inbox does not sync. In a trace of ten messages, the
- * server's fsync calls took 0.5 ms per message and no call longer than 9 ms; 82 writes to the file took 80 ms, which is
- * the copy, and its time depends on the load of the processors. The comparison is now one copy without a sync.
+ * server's fsync calls took 0.5 ms per message, and no call took longer than 9 ms; 82 writes to the file took 80 ms,
+ * which is the copy, and its time depends on the load of the processors. The comparison is now one copy without a sync.
  */
 const bench: Bench = {
   name: "email-dispatch",

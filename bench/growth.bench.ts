@@ -28,8 +28,8 @@ type Engine = Db["dialect"];
  *
  * `--rows full` creates up to ten million rows, which takes about 15 GB for the mail log on SQLite.
  *
- * Times with 100,000 rows (rules, workers and inputs: 10,000), as a multiple of those with 1,000 (100), on SQLite, before the
- * change that is named; after it between 1.0 and 1.3:
+ * Times with 100,000 rows (rules, workers and inputs: 10,000), as a multiple of those with 1,000 (100), on SQLite,
+ * before the named change; afterwards they are between 1.0 and 1.3:
  *
  * | operation | before | change |
  * |---|---|---|
@@ -44,7 +44,8 @@ type Engine = Db["dialect"];
  * | live inputs: list, last page | 3.0, 6.3 | stored total; reads from the end |
  *
  * A page in the middle of a list by page number still skips the rows before it, or after it, in an index. A larger page
- * cache of SQLite (16 MB, 64 MB) did not make lookups by key grow less. Operations that remain slower: test/growth/growing.ts.
+ * cache of SQLite (16 MB, 64 MB) did not reduce the growth of lookups by key. Operations that remain slower:
+ * test/growth/growing.ts.
  */
 const bench: Bench = {
   name: "growth",

@@ -26,19 +26,19 @@ const WHEP_VIEWERS = { few: 5, many: 35, ms: 12_000 };
 const UPLOADED = MB + 30 * KB;
 
 /**
- * Memory of one instance, by the slope from few instances to many, after a forced garbage collection: the memory of the
- * process that is in no file. `live_`: objects and buffers alone, without the free space between them. The server runs
- * as the package ships it. Idle server: resident memory without a forced collection; 54 MB of it are the program of
- * Node, which all Node processes share. Worker: its process. Publisher: 720p at 15 frames a second with the renditions
- * 240p and 360p, without ffmpeg, which is `ffmpeg_of_publisher_mb`.
+ * Memory per instance (the slope from few to many instances) after a forced garbage collection: the anonymous memory of
+ * the process, which no file backs. `live_`: objects and buffers alone, without the free space between them. The server
+ * runs as the package ships it. Idle server: resident memory without a forced collection; 54 MB of it are the Node
+ * binary, which all Node processes share. Worker: its process. Publisher: 720p at 15 frames a second with the
+ * renditions 240p and 360p, without ffmpeg, which is `ffmpeg_of_publisher_mb`.
  *
- * Profiles (heap snapshots, smaps) showed, and changes gained:
- * - idle server, 165 MB: 28 MB young generation, which only a full collection shrinks; 15 MB operations of the API; 13 MB
- *   text of modules, of which comments outside Latin-1 doubled some; 3 MB encryption of backups. Now 109 MB.
- * - TUS upload, 2 MiB: two buffers of 1 MiB, into which the data was copied. Now 25 KB, and about 30 % less CPU time.
- * - WHEP viewer: packet objects of two tracks, and 64 KB of Node's buffer pool for each payload that a viewer kept. Now
- *   30 KB for the sequence numbers and references, besides the state of werift: 74 events with ten closures each, and the
- *   messages of the handshake, which are slices of the buffer pool. With them, a viewer takes 400 KB.
+ * What profiles (heap snapshots, smaps) showed, and what changes saved: - idle server, 165 MB: 28 MB young generation,
+ * which only a full collection shrinks; 15 MB operations of the API; 13 MB text of modules, of which comments outside
+ * Latin-1 doubled some; 3 MB encryption of backups. Now 109 MB. - TUS upload, 2 MiB: two buffers of 1 MiB, into which
+ * the data was copied. Now 25 KB, and about 30 % less CPU time. - WHEP viewer: packet objects of two tracks, and 64 KB
+ * of Node's buffer pool for each payload that a viewer kept. Now 30 KB for the sequence numbers and references, besides
+ * the state of werift: 74 events with ten closures each, and the messages of the handshake, which are slices of the
+ * buffer pool. With them, a viewer takes 400 KB.
  */
 const bench: Bench = {
   name: "memory",

@@ -26,8 +26,8 @@ const ENCODED_MS = 600_000;
  * frame of a video, segments that are already on the disk, and forwarded mail whose content is kept. Ratios above 1 mean
  * that the bucket is better. Also the S3 requests for 1,000 messages and for 10 minutes of video.
  *
- * Uploads, CPU of the process for 64 MiB: a stream into a bucket took 388 ms while each part was copied twice, and 225 ms
- * since parts are written into one buffer that is used again; a partial object 404 ms, and 138 ms since then. The rest is
+ * CPU time of the process for uploads of 64 MiB: a stream into a bucket took 388 ms when each part was copied twice,
+ * and takes 225 ms now that all parts reuse one buffer; a partial object took 404 ms, and takes 138 ms now. The rest is
  * the SHA-256 that signs each part. Ceph verifies it, which takes 0.25 s of 0.64 s for eight single requests of 8 MiB.
  *
  * Medians on a busy machine with two cores: upload 31 MB/s into the folder and 18 MB/s into the bucket, first frame 1.0 s

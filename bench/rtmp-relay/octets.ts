@@ -15,7 +15,7 @@ import {
 const CHUNK_SIZE = 4096;
 const STREAM = 1;
 
-/** What a publisher has sent, kept for players that connect later, and its current players. */
+/** The data that a publisher has sent, kept for players that connect later, and its current players. */
 interface Broadcast {
   sent: Buffer[];
   players: Set<Socket>;

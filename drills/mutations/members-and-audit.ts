@@ -6,14 +6,14 @@ export const mutations: Mutation[] = [
     from: 'if (status === "accepted" && role === "administrator" && !(await',
     to: "if (false && !(await",
     test: "src/accounts/accounts.test.ts",
-    name: "leave an account always with an administrator",
+    name: "always leave an administrator in the account",
   },
   {
     file: "src/accounts/members/members.ts",
     from: "requireRole(by, account, role);\n      const member = await transaction",
     to: "const member = await transaction",
     test: "src/accounts/accounts.test.ts",
-    name: "get no role that includes more than the token of the caller",
+    name: "get no role with more permissions than the caller's token",
   },
   {
     file: "src/accounts/members/members.ts",

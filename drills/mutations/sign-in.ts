@@ -15,7 +15,7 @@ export const mutations: Mutation[] = [
     from: "const isRight = await hasher.verify(password, stored?.hash);",
     to: "const isRight = stored !== undefined && (await hasher.verify(password, stored.hash));",
     test,
-    name: "give the same answer after the same work",
+    name: "give the same result after the same work",
   },
   {
     file: "src/accounts/sign-in/passkeys.ts",

@@ -34,7 +34,7 @@ interface ClusterStatusDeps {
   leases(): Promise<LeaseCount[]>;
 }
 
-/** Rejects if the database does not respond. */
+/** Resolves with the state of the nodes, the database and the objects. Rejects if the database does not respond. */
 export async function clusterStatus(deps: ClusterStatusDeps): Promise<ClusterStatus> {
   const { cluster, self, ready, standbys, objects, leases } = deps;
   const before = performance.now();

@@ -17,7 +17,7 @@ export type FlvVideo =
       /** Time from decoding to presentation in milliseconds; may be negative. */ composition: number;
       data: Buffer;
     }
-  /** Audio in an unsupported codec. */
+  /** Video in an unsupported codec. */
   | { kind: "unknown"; codec: string }
   /** Messages such as sequence ends, commands, metadata and additional tracks. */
   | { kind: "other" };

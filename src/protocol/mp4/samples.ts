@@ -13,7 +13,7 @@ export interface SampleIterator {
   duration: number;
   /** The presentation time is `time + shift`. */
   shift: number;
-  /** Size in octets. */
+  /** Offset in the file. */
   offset: number;
   /** Size of the sample in bytes. */
   size: number;

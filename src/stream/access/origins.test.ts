@@ -78,7 +78,7 @@ test("every combination of entry and origin has a result, and an exact host neve
   );
 });
 
-test("a response header tells browsers which pages may embed the video", () => {
+test("a response header states which pages may embed the video", () => {
   assert.equal(frameAncestors([]), undefined);
   assert.equal(frameAncestors(["example.com", "*"]), undefined);
   assert.equal(

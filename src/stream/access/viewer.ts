@@ -6,9 +6,9 @@ import type { Viewer } from "./port.ts";
  * reach this server.
  *
  * A page may hide its URL (Referrer-Policy), but cannot keep a browser from reporting a cross-site request
- * (Sec-Fetch-Site of Fetch Metadata): such a page is "hidden". Following a link is not embedding, regardless of where
- * the link was: it counts as ours, like our own player. Clients other than browsers send neither field and have no
- * `place`.
+ * (Sec-Fetch-Site of Fetch Metadata): such a page is "hidden". Following a link is not embedding, regardless of the
+ * page that contains the link: it counts as ours, like our own player. Clients other than browsers send neither field
+ * and have no `place`.
  */
 export function viewerOf(headers: IncomingHttpHeaders, { ip, self }: { ip: string; self: string }): Viewer {
   const site = headers["sec-fetch-site"];

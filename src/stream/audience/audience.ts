@@ -45,8 +45,8 @@ interface AudienceSubject {
  * Metrics of the viewers of videos and broadcasts, by hour and day.
  *
  * A view begins when a viewer gets a segment of a video after 30 minutes without one. The minutes viewed are the
- * durations of the segments sent, whether or not the player showed them. A viewer is an IP address with a session id of
- * the player or a user agent; both are only in memory.
+ * durations of the segments sent, whether or not the player showed them. A viewer is identified by an IP address plus a
+ * session id of the player or a user agent; both are kept only in memory.
  */
 export interface Audience {
   /** Retention of the metrics, in days. */

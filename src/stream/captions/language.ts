@@ -26,7 +26,7 @@ export function canonicalLanguage(tag: string): string {
 export const languageLabel = (language: string): string =>
   nameOf(language, language) ?? nameOf(language, "en") ?? language;
 
-/** Returns a label that tells viewers that the captions were generated. */
+/** Returns a label which shows viewers that the captions were generated. */
 export const generatedLabel = (language: string): string => `${languageLabel(language)} (auto-generated)`;
 
 function nameOf(language: string, inLanguage: string): string | undefined {

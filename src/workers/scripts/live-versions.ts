@@ -1,6 +1,6 @@
 import type { WorkerScript } from "./script.ts";
 
-/** What deploys need from the component that runs versions; implemented by `live/`. */
+/** The interface of the component that runs versions, as deploys use it; implemented by `live/`. */
 export interface LiveVersions {
   /** Starts a version that is not referenced yet. If it throws scriptRefused, nothing is left behind. */
   startTrial(worker: WorkerScript): Promise<Trial>;

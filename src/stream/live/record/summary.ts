@@ -2,8 +2,8 @@ import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import type { RecordingSummary } from "./port.ts";
 
 /**
- * Returns the duration of a segment, in seconds: that of its video, if any. That of the longest rendition would be a
- * few milliseconds too long, which adds up over thousands of segments.
+ * Returns the duration of a segment, in seconds: that of its video, if any. The longest rendition would be a few
+ * milliseconds too long, which adds up over thousands of segments.
  */
 export function lengthOf(runs: LiveTimeline["runs"], { run, durations }: LiveSegment): number {
   const leader = runs[run]!.renditions.find(({ name }) => durations[name] !== undefined);

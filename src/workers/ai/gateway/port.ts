@@ -16,7 +16,7 @@ export interface AiGatewaySettings {
   authentication: boolean;
   /** Maximum number of stored logs. */
   logLimit: number;
-  /** What happens when the number of logs reaches `logLimit`. */
+  /** Action taken when the number of logs reaches `logLimit`. */
   logStrategy: "STOP_INSERTING" | "DELETE_OLDEST";
 }
 

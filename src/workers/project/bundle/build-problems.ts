@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { type Problem, codeFrame } from "../../../kernel/config/index.ts";
 import { nodeModuleFix } from "./platform-modules.ts";
 
-/** Maximum number of messages. esbuild has no limit by default, but nobody reads more. */
+/** Maximum number of messages. esbuild has no limit by default, but users do not read more. */
 const MAX_MESSAGES = 50;
 
 export function toProblems(messages: readonly Message[], severity: Problem["severity"], root: string): Problem[] {

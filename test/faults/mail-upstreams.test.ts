@@ -61,7 +61,7 @@ const acknowledged = ({ taken }: NextHop) => taken.filter((one) => one.acknowled
 const stepsOf = (events: { step: string }[]) =>
   events.map(({ step }) => step).filter((step) => ["deferred", "delivered", "bounced"].includes(step));
 
-describe("the next hop", { concurrency: true }, () => {
+describe("the next hop", { concurrency: 5 }, () => {
   for (const [what, misbehave, more] of [
     ["drops the connection after the final dot", atFirst(2, ".", "drop"), 2],
     ["defers the message with 4xx", atFirst(2, ".", "451 4.7.1 later"), 2],

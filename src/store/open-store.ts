@@ -26,7 +26,7 @@ import type { Store } from "./store.ts";
 interface StoreOptions {
   /** The complete schema, in order of creation. */
   migrations: readonly Migration[];
-  /** Apply pending migrations. Default true; if false, a pending migration is an error. */
+  /** Applies pending migrations. Default true; if false, a pending migration is an error. */
   migrate?: boolean | undefined;
   /** PostgreSQL. Default: SQLite in the data directory. */
   database?: PostgresOptions | undefined;
@@ -49,7 +49,7 @@ interface SharedDatabase {
   /** The database file. */
   file: string;
   channel: EventChannel;
-  /** No other process has used the database since all of them stopped. */
+  /** True if no other process has used the database since all of them stopped, so this process is the first. */
   isFirst: boolean;
 }
 

@@ -13,7 +13,7 @@ interface EventLog {
   /** Log lines of the events. */
   lines(): LogLine[];
   clearLines(): void;
-  /** Returns the kinds of events, with their numbers. */
+  /** Returns the kinds of events and how many of each there are. */
   describe(): string;
 }
 

@@ -21,7 +21,7 @@ export function toServerEvent(event: {
   };
 }
 
-/** Maximum number of arguments shown per console call. */
+/** Maximum number of characters in the message of a log line. */
 const MAX_LENGTH = 8192;
 
 export const toLogLine = ({ level, at, message }: ReportedLine, worker: string): LogLine => ({

@@ -10,7 +10,7 @@ import type { HostMessage, HostRequest } from "./wire.ts";
 /** A process that runs servers. */
 export interface HostProcess {
   readonly isRunning: boolean;
-  /** Registers a server, and receives its events. `onExit` is called if the process ends before `close` is called. */
+  /** Registers a server, and receives its events. */
   open(onEvent: (event: ServerEvent) => void): HostServerCalls;
 }
 

@@ -33,7 +33,7 @@ export interface StartResult {
   workers: string[];
 }
 
-/** Encodes the bytes of a message, because JSON has no binary type. */
+/** The bytes of a message, encoded because JSON has no binary type. */
 export interface WireMessage {
   raw: string;
   rawBase64?: string;

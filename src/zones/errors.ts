@@ -1,6 +1,6 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** Codes and texts of the hosted API, if it has one for the error. */
+/** Codes and texts are those of the hosted API, where it has them for the error. */
 export const zoneErrors = defineErrors("zones", {
   noZone: { code: 1001, http: 404, message: "Invalid zone identifier", fix: "Zone {id} not found." },
   badName: {

@@ -79,7 +79,7 @@ export function zonesConformance(engine: TestEngine): void {
       assert.deepEqual(await refusal(zones.create({ account: OTHER_ACCOUNT, name: "EXAMPLE.com" })), ["zoneExists"]);
     });
 
-    test("below a zone of another account are rejected, below one of the same account are accepted", async (t) => {
+    test("below a zone of another account are rejected, and those below one of the same account are accepted", async (t) => {
       const { zones, newZone } = await openZones(t, engine);
       const zone = await newZone();
       assert.deepEqual(await refusal(zones.create({ account: OTHER_ACCOUNT, name: "a.b.example.com" })), [
@@ -181,7 +181,7 @@ export function zonesConformance(engine: TestEngine): void {
       const zone = await newZone();
       assert.equal(await zones.zoneAccount("0".repeat(32)), undefined);
       assert.equal(await zones.zoneAccount(zone.id), ACCOUNT);
-      // Answered during the deletion: the answer must not be cached.
+      // This lookup runs during the deletion, so its result must not be cached.
       const [found] = await Promise.all([zones.zoneAccount(zone.id), zones.delete(zone.id)]);
       assert.ok(found === ACCOUNT || found === undefined);
       assert.equal(await zones.zoneAccount(zone.id), undefined);

@@ -64,7 +64,7 @@ describe("the shared components", { skip: withoutChromium() }, () => {
     await checkPage(page, "components-messages");
   });
 
-  test("ask for confirmation, with the name of the thing where it matters", async () => {
+  test("ask for confirmation, and for the name of the item where it matters", async () => {
     const { page } = await open();
     await page.getByRole("button", { name: "Delete video", exact: true }).click();
     const dialog = page.getByRole("dialog", { name: "Delete video" });

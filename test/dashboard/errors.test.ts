@@ -10,7 +10,7 @@ const errors = defineErrors("test", {
   absent: { code: 7003, http: 404, message: "No such zone." },
 });
 
-test("the dashboard shows the text and the fix of the error table", () => {
+test("the dashboard shows the text and the fix from the error table", () => {
   const full = errorOfResponse(503, failureEnvelope([errorItem(errors.full())]), "4f");
   assert.deepEqual(
     [full.message, full.fix, full.status, full.requestId],
@@ -20,14 +20,14 @@ test("the dashboard shows the text and the fix of the error table", () => {
   assert.deepEqual([absent.message, absent.fix, absent.code], ["No such zone.", undefined, 7003]);
 });
 
-test("the dashboard assigns messages of invalid fields to these fields", () => {
+test("the dashboard shows the message of each invalid field at that field", () => {
   const { error } = z.object({ data: z.object({ port: z.number() }) }).safeParse({ data: { port: "x" } });
   const { fields, fix } = errorOfResponse(400, failureEnvelope([errorItem(invalidInput(error as never, "body"))]));
   assert.match(fields["data.port"]!, /^data\.port: /);
   assert.equal(fix, undefined);
 });
 
-test("the dashboard explains an answer without an envelope and a server that does not answer", () => {
+test("the dashboard explains a response without an envelope, and a server that does not respond", () => {
   assert.match(errorOfResponse(502, undefined).message, /502/);
   assert.equal(toApiError(new TypeError("Failed to fetch")).message, "The server cannot be reached.");
 });

@@ -144,7 +144,7 @@ describe("a hostile worker's page", { skip: withoutChromium() }, () => {
   test("cannot frame the dashboard", async () => {
     for (const url of urls) {
       const page = await visit(url);
-      // The error page that replaces a refused document also fires the event.
+      // The error page that replaces a refused document also fires the load event.
       await run(
         page,
         `const frame = document.createElement("iframe");

@@ -99,7 +99,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("filters by search text and type, and can be used with the keyboard", async () => {
+  test("filter by search text and type, and can be used with the keyboard", async () => {
     await send({ subject: "With a file", attachments: [{ filename: "notes.txt", content: "notes" }] });
     const { page, problems } = await open("/inbox");
     await page.getByLabel("Search messages").fill("has:attachment");
@@ -136,7 +136,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("the parts of a message: HTML at two widths, headers, source, attachments and links", async () => {
+  test("show the parts of a message: HTML at two widths, headers, source, attachments and links", async () => {
     await send({
       subject: "Newsletter",
       html: `<h1 style="color:#a33">News</h1><p>Read <a href="${server.url}/ok">more</a></p><img src="cid:logo" width="60" height="30"><script>document.body.innerHTML = "script"</script>`,
@@ -183,7 +183,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     );
   });
 
-  test("replays, releases and composes messages, and deletes all messages", async () => {
+  test("replay, release and compose messages, and delete all messages", async () => {
     const hop = await startNextHop(scope);
     const { page, problems } = await open("/inbox");
     await page.getByRole("button", { name: "Compose message" }).first().click();

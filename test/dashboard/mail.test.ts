@@ -67,7 +67,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
   });
   const send = (to: string, raw: string) => sendRaw(dashboard.server.ready.smtp!.port, { to, raw });
 
-  test("set up a domain and bind an address and a pattern to a worker by clicks", async () => {
+  test("set up a domain and bind an address and a pattern to a worker with the mouse", async () => {
     const { page, problems } = await dashboard.open("/mail");
     await page.getByText("No messages yet").waitFor();
     await checkPage(page, "mail-log-empty");
@@ -75,7 +75,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     page.on("request", (request) => requests.push(new URL(request.url()).pathname));
     await page.goto(`${dashboard.origin}/mail/domains`);
     await page.getByRole("table", { name: "Mail domains" }).getByText("Not set up").first().waitFor();
-    // A live event may repeat it.
+    // A live event may cause the same request again.
     assert.deepEqual(
       [...new Set(requests.filter((path) => path.includes("/email/routing")))],
       [`/client/v4/accounts/${dashboard.account}/email/routing/zones`],
@@ -210,7 +210,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     );
   });
 
-  test("requests, receives and shows DMARC and TLS reports", async () => {
+  test("request, receive and show DMARC and TLS reports", async () => {
     const { id: senders } = await dashboard.call<{ id: string }>("POST", "/zones", {
       name: SENDERS,
       account: { id: dashboard.account },
@@ -258,7 +258,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("destination addresses and suppressions", async () => {
+  test("manage destination addresses and suppressions", async () => {
     const { page, problems } = await dashboard.open("/mail/addresses");
     await page.getByRole("button", { name: "Add address" }).first().click();
     await page.getByRole("textbox", { name: "Address" }).fill("me@elsewhere.test");
@@ -282,7 +282,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     );
   });
 
-  test("adds a sending domain, rotates its key, sends a message and cancels its delivery", async () => {
+  test("add a sending domain, rotate its key, send a message and cancel its delivery", async () => {
     const { page, problems } = await dashboard.open(`/mail/domains/${zone}/sending`);
     await page.getByRole("button", { name: "Add sending domain" }).first().click();
     await page.getByRole("dialog").getByRole("button", { name: "Add sending domain" }).click();

@@ -106,7 +106,7 @@ describe("the settings pages", { skip: withoutChromium() }, () => {
     await other.getByRole("button", { name: "Create zone" }).first().waitFor();
     await other.reload();
     await other.getByText("Your session has ended").waitFor();
-    // The rejected password.
+    // The browser logs the request with the rejected password.
     assert.deepEqual(
       problems.filter((problem) => !/status of 400/.test(problem)),
       [],
@@ -188,7 +188,7 @@ describe("the settings pages", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("the link of an invitation opens a session with the role, and works once", async () => {
+  test("the link of an invitation opens a session with the role, and works only once", async () => {
     const [editor] = (
       await dashboard.call<{ id: string; name: string }[]>("GET", `/accounts/${dashboard.account}/roles`)
     ).filter(({ name }) => name === "Editor");

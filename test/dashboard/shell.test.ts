@@ -33,7 +33,7 @@ describe("the shell of the dashboard", { skip: withoutChromium() }, () => {
     await page.waitForURL(/\/sign-in/);
     await other.waitForURL(/\/sign-in/);
     assert.deepEqual(await context.cookies(), []);
-    // The rejected token, and the sign-out of a token.
+    // The browser logs the rejected token and the sign-out of a token.
     assert.deepEqual(
       problems.filter((problem) => !/status of 40\d/.test(problem)),
       [],

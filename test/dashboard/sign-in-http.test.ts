@@ -19,7 +19,7 @@ interface Answer {
 }
 
 onEveryDatabase((engine) => {
-  test("a link opens a session with the client's address and browser, which signs out", async (t) => {
+  test("a link opens a session that records the client's address and browser, and can be signed out", async (t) => {
     const { post, module, caller } = await setUpHttp(engine, t);
     const { secret: link } = await module.createSignInLink();
     const { status, headers, body } = await post("/auth/link", { link });
@@ -38,7 +38,7 @@ onEveryDatabase((engine) => {
     assert.equal((await post("/auth/sign-out", {})).status, 200);
   });
 
-  test("a password asks for a one-time code if the user has an app", async (t) => {
+  test("sign-in with a password asks for a one-time code if the user has an authenticator app", async (t) => {
     const { post, module, clock, email, withPassword, caller } = await setUpHttp(engine, t);
     const by = (await withPassword())!;
     const { result } = (await post("/auth/password", { email, password: PASSWORD })).body;

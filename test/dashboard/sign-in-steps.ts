@@ -20,7 +20,7 @@ export async function enterPassword(page: Page, password = PASSWORD) {
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
 }
 
-/** Responds like a laptop with a fingerprint reader. */
+/** Adds an authenticator that responds like a laptop with a fingerprint reader. */
 export async function addVirtualAuthenticator(page: Page) {
   const debuggerSession = await page.context().newCDPSession(page);
   await debuggerSession.send("WebAuthn.enable");

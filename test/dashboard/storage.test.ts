@@ -57,7 +57,7 @@ describe("the storage pages", { skip: withoutChromium() }, () => {
     assert.deepEqual(problems, []);
   });
 
-  test("shows the keys of a namespace page by page", async () => {
+  test("show the keys of a namespace page by page", async () => {
     const account = `/accounts/${dashboard.account}`;
     const { id } = await dashboard.call<{ id: string }>("POST", `${account}/storage/kv/namespaces`, { title: "many" });
     const pairs = Array.from({ length: 101 }, (_, index) => ({

@@ -33,7 +33,7 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
   );
 
   test(
-    "shows the list as a grid and as a table, searches it, and changes selected videos",
+    "show the list as a grid and as a table, search it, and change selected videos",
     { timeout: 180_000 },
     async () => {
       const { page, problems } = await dashboard.open("/stream");
@@ -88,7 +88,7 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     assert.deepEqual(problems, []);
   });
 
-  test("captions, a clip, access rules and a thumbnail of a video", { timeout: 240_000 }, async (t) => {
+  test("manage captions, a clip, access rules and a thumbnail of a video", { timeout: 240_000 }, async (t) => {
     const uid = await uploadVideo("short.mp4");
     const { page, problems } = await dashboard.open(`/stream/${uid}/tracks`);
     await page.getByText("No captions yet").waitFor();
@@ -135,82 +135,88 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     assert.deepEqual(problems, []);
   });
 
-  test("watermarks, signing keys, webhooks with their deliveries, and usage", { timeout: 180_000 }, async (t) => {
-    const received: string[] = [];
-    const endpoint = createServer((request, response) => {
-      request.setEncoding("utf8").on("data", (body: string) => received.push(body));
-      request.on("end", () => response.writeHead(200).end("thanks"));
-    });
-    await new Promise<void>((resolve) => void endpoint.listen(0, "127.0.0.1", resolve));
-    t.after(() => void endpoint.close());
-    const { page, problems } = await dashboard.open("/stream/watermarks");
-    await page.getByText("No watermarks yet").waitFor();
-    await page.getByRole("button", { name: "Create watermark" }).first().click();
-    await check(page, "stream-watermark-form");
-    const logo = join(await temporaryFolder(t as never, "logo"), "logo.png");
-    await page.screenshot({ path: logo, clip: { x: 0, y: 0, width: 64, height: 32 } });
-    const form = page.getByRole("dialog");
-    await choose(page, form.getByRole("button", { name: "Image" }), logo);
-    await form.getByRole("textbox", { name: "Name" }).fill("Our logo");
-    await form.getByRole("textbox", { name: "Opacity" }).fill("50");
-    await form.getByRole("button", { name: "Create watermark" }).click();
-    await page.getByRole("table", { name: "Watermarks" }).getByText("Our logo").waitFor();
-    const [saved] = await dashboard.call<{ name: string; opacity: number; width: number; height: number }[]>(
-      "GET",
-      `/accounts/${dashboard.account}/stream/watermarks`,
-    );
-    assert.deepEqual([saved!.name, saved!.opacity, saved!.width, saved!.height], ["Our logo", 0.5, 64, 32]);
+  test(
+    "manage watermarks, signing keys and webhooks, and show deliveries and usage",
+    { timeout: 180_000 },
+    async (t) => {
+      const received: string[] = [];
+      const endpoint = createServer((request, response) => {
+        request.setEncoding("utf8").on("data", (body: string) => received.push(body));
+        request.on("end", () => response.writeHead(200).end("thanks"));
+      });
+      await new Promise<void>((resolve) => void endpoint.listen(0, "127.0.0.1", resolve));
+      t.after(() => void endpoint.close());
+      const { page, problems } = await dashboard.open("/stream/watermarks");
+      await page.getByText("No watermarks yet").waitFor();
+      await page.getByRole("button", { name: "Create watermark" }).first().click();
+      await check(page, "stream-watermark-form");
+      const logo = join(await temporaryFolder(t as never, "logo"), "logo.png");
+      await page.screenshot({ path: logo, clip: { x: 0, y: 0, width: 64, height: 32 } });
+      const form = page.getByRole("dialog");
+      await choose(page, form.getByRole("button", { name: "Image" }), logo);
+      await form.getByRole("textbox", { name: "Name" }).fill("Our logo");
+      await form.getByRole("textbox", { name: "Opacity" }).fill("50");
+      await form.getByRole("button", { name: "Create watermark" }).click();
+      await page.getByRole("table", { name: "Watermarks" }).getByText("Our logo").waitFor();
+      const [saved] = await dashboard.call<{ name: string; opacity: number; width: number; height: number }[]>(
+        "GET",
+        `/accounts/${dashboard.account}/stream/watermarks`,
+      );
+      assert.deepEqual([saved!.name, saved!.opacity, saved!.width, saved!.height], ["Our logo", 0.5, 64, 32]);
 
-    await page.getByRole("navigation").getByRole("link", { name: "Signing keys" }).click();
-    await page.getByText("No signing keys yet").waitFor();
-    await page.getByRole("button", { name: "Create signing key" }).first().click();
-    await page.getByText("The private key is shown only now.").waitFor();
-    await check(page, "stream-key-created");
-    await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
-    await page.getByRole("table", { name: "Signing keys" }).waitFor();
-    // Rotation: tokens of the old key stay valid until it is deleted.
-    const readKeys = async () =>
-      (await dashboard.call<{ id: string }[]>("GET", `/accounts/${dashboard.account}/stream/keys`)).map(({ id }) => id);
-    const [oldKey] = await readKeys();
-    await page.getByRole("button", { name: "Create signing key" }).first().click();
-    await page.getByText("The private key is shown only now.").waitFor();
-    await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
-    assert.equal((await readKeys()).length, 2);
-    await page.getByRole("button", { name: `Delete ${oldKey}` }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Delete signing key" }).click();
-    await page.getByText(oldKey!).waitFor({ state: "detached" });
-    const keys = await readKeys();
-    assert.ok(keys.length === 1 && keys[0] !== oldKey);
+      await page.getByRole("navigation").getByRole("link", { name: "Signing keys" }).click();
+      await page.getByText("No signing keys yet").waitFor();
+      await page.getByRole("button", { name: "Create signing key" }).first().click();
+      await page.getByText("The private key is shown only now.").waitFor();
+      await check(page, "stream-key-created");
+      await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
+      await page.getByRole("table", { name: "Signing keys" }).waitFor();
+      // Rotation: tokens of the old key stay valid until it is deleted.
+      const readKeys = async () =>
+        (await dashboard.call<{ id: string }[]>("GET", `/accounts/${dashboard.account}/stream/keys`)).map(
+          ({ id }) => id,
+        );
+      const [oldKey] = await readKeys();
+      await page.getByRole("button", { name: "Create signing key" }).first().click();
+      await page.getByText("The private key is shown only now.").waitFor();
+      await page.getByRole("dialog").getByRole("button", { name: "Close", exact: true }).last().click();
+      assert.equal((await readKeys()).length, 2);
+      await page.getByRole("button", { name: `Delete ${oldKey}` }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Delete signing key" }).click();
+      await page.getByText(oldKey!).waitFor({ state: "detached" });
+      const keys = await readKeys();
+      assert.ok(keys.length === 1 && keys[0] !== oldKey);
 
-    await page.getByRole("navigation").getByRole("link", { name: "Webhooks" }).click();
-    await page.getByText("No webhooks yet").waitFor();
-    await page.getByRole("button", { name: "Create webhook" }).first().click();
-    await page.getByLabel("URL").fill(`http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/events`);
-    await page.getByRole("dialog").getByRole("button", { name: "Create webhook" }).click();
-    await page.getByRole("table", { name: "Webhooks" }).getByRole("link").click();
-    await page.getByRole("button", { name: "Send test event" }).click();
-    const deliveries = page.getByRole("table", { name: "Deliveries" });
-    await deliveries.getByText("test").click();
-    await page.getByRole("dialog").getByText("Payload").waitFor();
-    await check(page, "stream-delivery");
-    await page.getByRole("button", { name: "Resend event" }).click();
-    await page.getByText("Event resent").waitFor();
-    await check(page, "stream-webhook");
+      await page.getByRole("navigation").getByRole("link", { name: "Webhooks" }).click();
+      await page.getByText("No webhooks yet").waitFor();
+      await page.getByRole("button", { name: "Create webhook" }).first().click();
+      await page.getByLabel("URL").fill(`http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/events`);
+      await page.getByRole("dialog").getByRole("button", { name: "Create webhook" }).click();
+      await page.getByRole("table", { name: "Webhooks" }).getByRole("link").click();
+      await page.getByRole("button", { name: "Send test event" }).click();
+      const deliveries = page.getByRole("table", { name: "Deliveries" });
+      await deliveries.getByText("test").click();
+      await page.getByRole("dialog").getByText("Payload").waitFor();
+      await check(page, "stream-delivery");
+      await page.getByRole("button", { name: "Resend event" }).click();
+      await page.getByText("Event resent").waitFor();
+      await check(page, "stream-webhook");
 
-    await page.getByRole("navigation").getByRole("link", { name: "Delivery" }).click();
-    const { customerCode } = await dashboard.call<{ customerCode: string }>(
-      "GET",
-      `/accounts/${dashboard.account}/stream/delivery`,
-    );
-    await page.getByText(customerCode, { exact: true }).waitFor();
-    await check(page, "stream-delivery-domain");
+      await page.getByRole("navigation").getByRole("link", { name: "Delivery" }).click();
+      const { customerCode } = await dashboard.call<{ customerCode: string }>(
+        "GET",
+        `/accounts/${dashboard.account}/stream/delivery`,
+      );
+      await page.getByText(customerCode, { exact: true }).waitFor();
+      await check(page, "stream-delivery-domain");
 
-    await page.getByRole("navigation").getByRole("link", { name: "Usage" }).click();
-    await page.getByText("Stored", { exact: true }).waitFor();
-    await page.getByRole("figure", { name: /^Views per day/ }).waitFor();
-    await check(page, "stream-usage");
-    assert.deepEqual(problems, []);
-  });
+      await page.getByRole("navigation").getByRole("link", { name: "Usage" }).click();
+      await page.getByText("Stored", { exact: true }).waitFor();
+      await page.getByRole("figure", { name: /^Views per day/ }).waitFor();
+      await check(page, "stream-usage");
+      assert.deepEqual(problems, []);
+    },
+  );
 
   test("a camera is broadcast from one page and watched in another", { timeout: 240_000 }, async () => {
     const { page, problems } = await dashboard.open("/live");

@@ -17,7 +17,7 @@ const OTHER_VIEWPORTS = [
 ];
 const THEMES = ["light", "dark"] as const;
 const COLOR_RULES = ["color-contrast", "link-in-text-block"];
-/** The key of session/session.ts. */
+/** The key under which session/session.ts stores the session. */
 const SESSION_KEY = "reelpost.session";
 
 export const TOKEN = "dashboard-test-token-0123456789abcdef0123";
@@ -56,7 +56,7 @@ export interface OpenedPage {
   problems: string[];
 }
 
-/** `reelpost serve` in a process of its own, and a browser. */
+/** Starts `reelpost serve` in a process of its own, and a browser. */
 export async function startDashboard(scope: Scope, options: SpawnServeOptions = {}): Promise<DashboardServer> {
   const [server, browser] = await Promise.all([
     spawnServe(scope, { ...options, env: { REELPOST_API_TOKEN: TOKEN, ...options.env } }),
@@ -155,8 +155,8 @@ export async function checkPage(page: Page, name: string): Promise<void> {
 
 /**
  * Measures by how many pixels the page is too wide, and finds controls that are partly outside of the window or of an
- * element that hides its overflow, and buttons whose text is cut off. Text, because browser types are not available
- * here.
+ * element that hides its overflow, and buttons whose text is cut off. A string, because the types of browser APIs are
+ * not available here.
  */
 const MEASURE_LAYOUT = `(() => {
   const root = document.documentElement;

@@ -54,7 +54,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     return response.text();
   };
 
-  test("upload a worker: one module by the file dialog, one by drag and drop", async () => {
+  test("upload a worker: one module with the file dialog, one by drag and drop", async () => {
     const { page, problems } = await dashboard.open("/workers");
     await page.getByText("No workers yet").waitFor();
     await checkPage(page, "workers-empty");
@@ -87,7 +87,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     await page.context().close();
   });
 
-  test("a request appears in the open live logs; filters, search, pause and download", async () => {
+  test("show a request in the open live logs, and filter, search, pause and download the logs", async () => {
     await deploy("1");
     await dashboard.call("POST", `${script}/subdomain`, { enabled: true });
     const { page, problems } = await dashboard.open("/workers/shop/logs");
@@ -135,7 +135,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     await page.context().close();
   });
 
-  test("code, differences, a gradual deployment and a rollback", async () => {
+  test("show code and differences, deploy gradually and roll back", async () => {
     await deploy("2");
     const { page, problems } = await dashboard.open("/workers/shop/code");
     await page.locator(".cm-content").getByText("// Version 2").waitFor();
@@ -175,7 +175,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     await page.context().close();
   });
 
-  test("secrets, bindings and settings", async () => {
+  test("manage secrets, bindings and settings", async () => {
     // A secret can only be created if the newest version is deployed.
     await deploy("3");
     const { page, problems } = await dashboard.open("/workers/shop/settings");
@@ -204,7 +204,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     await page.context().close();
   });
 
-  test("cron triggers, routes and domains", async () => {
+  test("manage cron triggers, routes and domains", async () => {
     await dashboard.call("POST", "/zones", { name: "shop.test", account: { id: dashboard.account } });
     const { page, problems } = await dashboard.open("/workers/shop/triggers");
     const dialog = page.getByRole("dialog");
@@ -256,7 +256,7 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     await page.context().close();
   });
 
-  test("lists workers with metrics, shows the overview and deletes a worker", async () => {
+  test("list workers with metrics, show the overview and delete a worker", async () => {
     const { page, problems } = await dashboard.open("/workers");
     await page
       .getByRole("table", { name: "Workers" })

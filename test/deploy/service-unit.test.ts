@@ -12,7 +12,10 @@ const dropIn = join(deploy, "reelpost-account-users.conf");
 const missing = spawnSync("systemd-analyze", ["--version"]).status !== 0;
 const skip = missing && process.env["REQUIRE_ALL"] !== "1" && "systemd-analyze is not installed";
 
-/** Exposure level that `systemd-analyze security` reports for a unit file, from 0 (confined) to 10 (exposed). */
+/**
+ * Returns the exposure level that `systemd-analyze security` reports for a unit file, from 0 (confined) to 10
+ * (exposed).
+ */
 function exposure(file: string): number {
   const { stdout, stderr } = spawnSync("systemd-analyze", ["security", "--offline=true", "--no-pager", file], {
     encoding: "utf8",

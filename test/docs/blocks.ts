@@ -65,8 +65,8 @@ export function matches(output: string, expected: string): boolean {
 }
 
 /**
- * `text` with each line that contains … replaced by the last matching line in `printed`; indentation and a trailing
- * comma are ignored.
+ * Returns `text` with each line that contains … replaced by the last matching line in `printed`; indentation and a
+ * trailing comma are ignored.
  */
 export function fillIn(text: string, printed: string): string {
   return text

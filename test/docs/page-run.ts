@@ -77,7 +77,7 @@ interface Session {
   close(): Promise<void>;
 }
 
-/** One terminal for the commands, whose `cd` and `export` persist across blocks, and one for each server. */
+/** Creates one terminal for the commands, whose `cd` and `export` persist across blocks, and one for each server. */
 function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
   const place = join(dir, ".cwd");
   const exported = join(dir, ".exported");

@@ -56,7 +56,7 @@ describe("commands with --local", () => {
   after(scope.close);
 
   const storageTests = () => {
-    it("write, read, list and delete KV keys, also in bulk", async () => {
+    it("write, read, list and delete KV keys, individually and in bulk", async () => {
       await run(["kv", "key", "put", "greeting", "hello", "-b", "NOTES", "--metadata", '{"by":"ada"}']);
       assert.equal((await run(["kv", "key", "get", "greeting", "-b", "NOTES"])).stdout, "hello");
       await run(["kv", "bulk", "put", "-", "-b", "NOTES"], {

@@ -115,7 +115,7 @@ describe("nodes with different roles on one PostgreSQL server", async () => {
     await until(async () => (await ask(front.ready, "/", { host })).status === 404, "no node has the role");
   });
 
-  test("requests succeed while nodes are killed and restarted", async (t) => {
+  test("lose no request while they are killed and restarted", async (t) => {
     const env = await shared(t);
     const front = await startNode(t, env, "api");
     const workers = [await startNode(t, env, "workers"), await startNode(t, env, "workers")];
@@ -144,7 +144,7 @@ describe("nodes with different roles on one PostgreSQL server", async () => {
     assert.deepEqual([...statuses.keys()], [200]);
   });
 
-  test("reports readiness by role, and shows the nodes, their leases and clocks to the operator", async (t) => {
+  test("report readiness by role, and show the nodes, their leases and clocks to the operator", async (t) => {
     const env = await shared(t);
     const front = await startNode(t, env, "api", { env: { REELPOST_CLUSTER_NAME: "front" } });
     const back = await startNode(t, env, "encode,playback", { env: { REELPOST_CLUSTER_NAME: "back" } });
@@ -255,7 +255,7 @@ describe("nodes with different roles on one PostgreSQL server", async () => {
     );
   });
 
-  test("rejects a node with an incompatible version before it changes the schema", async (t) => {
+  test("reject a node with an incompatible version before it changes the schema", async (t) => {
     const env = await shared(t);
     const node = await startNode(t, env, "api");
     const client = new Client({ connectionString: env.REELPOST_DATABASE_URL });

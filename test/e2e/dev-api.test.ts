@@ -136,7 +136,7 @@ describe("the API of reelpost dev", () => {
     );
   });
 
-  it("streams the logs of a worker, also of messages", async () => {
+  it("streams the logs of a worker, including those of messages", async () => {
     const created = await fetch(`${url}/client/v4${base}/workers/scripts/explorer/tails`, { method: "POST" });
     const { result } = (await created.json()) as { result: { url: string } };
     // The dashboard passes the host of the development server.

@@ -111,12 +111,12 @@ describe("workers that misbehave", () => {
     });
   }
 
-  it("reports an unhandled rejection", async () => {
+  it("are reported for an unhandled rejection", async () => {
     assert.equal((await misbehave("rejection")).status, 200);
     await server.event((event) => JSON.stringify(event).includes("nobody caught this"));
   });
 
-  it("leaves the message with the SMTP client, because a killed handler causes a temporary failure", async (t) => {
+  it("leave the message with the SMTP client, because a killed handler causes a temporary failure", async (t) => {
     const client = mailer(t, server);
     await assert.rejects(
       client.sendMail({ from: "a@example.com", to: "loop@bad.example", subject: "loop", text: "x" }),
@@ -139,14 +139,14 @@ describe("projects that cannot run", () => {
       },
     );
 
-  it("a compatibility date in the future", async (t) => {
+  it("are reported if the compatibility date is in the future", async (t) => {
     assert.match(
       await refused(t, { compatibility_date: "2999-01-01" }),
       /wrangler\.jsonc:1:\d+: error: .*compatibility_date.*future/s,
     );
   });
 
-  it("reports all mistakes together, with their locations", async (t) => {
+  it("are reported with all mistakes together, and their locations", async (t) => {
     const text = await refused(t, {
       compatibility_date: "2026-13-01",
       kv_namespaces: [{ id: "x" }],
@@ -156,7 +156,7 @@ describe("projects that cannot run", () => {
       assert.match(text, part);
   });
 
-  it("two workers with the same name", async (t) => {
+  it("are reported if two workers have the same name", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": GOOD });
     await writeProjectFile(
       folder,
@@ -169,7 +169,7 @@ describe("projects that cannot run", () => {
     );
   });
 
-  it("reports the source location of code that throws while loading", async (t) => {
+  it("are reported with the source location of code that throws while loading", async (t) => {
     const server = await serve(
       t,
       await makeProject(t, {

@@ -37,7 +37,7 @@ describe("simulated failures in reelpost dev", () => {
     server = await serve(scope, folder, { vars: { GREETING: "good morning" } });
   });
 
-  it("rejects forwards to 550@ and 451@ with these codes, and accepts other addresses", async () => {
+  it("reject forwards to 550@ and 451@ with these codes, and accept other addresses", async () => {
     const permanent = await post("550@example.net");
     assert.equal(permanent.status, 500);
     assert.match(permanent.text, /permanent error \(550\): 5\.0\.0 simulated reply for 550@example\.net/);
@@ -50,13 +50,13 @@ describe("simulated failures in reelpost dev", () => {
     );
   });
 
-  it("applies fault rules until they are cleared", async () => {
+  it("follow fault rules until they are cleared", async () => {
     server.control.deliveries.add({ fault: { kind: "drop" }, to: "*@example.net", times: 1 });
     assert.match((await post("ada@example.net")).text, /transient error \(451\): 4\.4\.2/);
     assert.equal((await post("ada@example.net")).status, 200);
   });
 
-  it("rejects bucket writes and mail while the disk is full", async () => {
+  it("reject bucket writes and mail while the disk is full", async () => {
     server.control.disk.setFull(true);
     try {
       assert.equal((await fetch(`${server.url}/put`)).status, 500);

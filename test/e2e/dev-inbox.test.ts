@@ -287,13 +287,13 @@ describe("the inbox of reelpost dev", () => {
     gone.abort();
   });
 
-  it("rejects an invalid search with the syntax", async () => {
+  it("rejects an invalid search and states the valid values", async () => {
     const { errors } = await api.call("GET", "/email/inbox/messages?query=kind:lost");
     assert.match(errors[0]!.message, /kind:lost is not one of received/);
   });
 });
 
-test("the inbox keeps its messages over a restart, and deletes the oldest beyond its bounds", async (t) => {
+test("the inbox keeps its messages across a restart, and deletes the oldest ones beyond its limits", async (t) => {
   const folder = await makeProject(t, { "src/index.ts": WORKER }, { send_email: [{ name: "OUT" }] });
   const env = { REELPOST_INBOX_MAX_MESSAGES: "3" };
   const first = await serve(t, folder, { env });

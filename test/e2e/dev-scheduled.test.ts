@@ -49,7 +49,7 @@ describe("a scheduled handler triggered by a request", () => {
     );
   });
 
-  it("responds 500 with the thrown error, as JSON on request", async () => {
+  it("responds with 500 and the thrown error, as JSON on request", async () => {
     const { status, text } = await ask("?cron=throw");
     assert.equal(status, 500);
     assert.match(text, /^exception\nTypeError: not today\n {4}at .*index\.ts:4:/);

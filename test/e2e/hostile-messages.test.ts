@@ -82,7 +82,7 @@ describe("hostile messages", () => {
     assert.deepEqual(wrong(await answersOf("reader@routed.example")), []);
   });
 
-  test("afterwards the server works as before, and the log lists every message", async () => {
+  test("leave the server working as before, and the log lists every message", async () => {
     assert.match(
       await sendRaw(world.server.smtp!.port, { to: "box@routed.example", raw: letter("after the storm") }),
       /^250 /,

@@ -149,7 +149,7 @@ describe("separate hosts for API, workers, videos and uploads", () => {
       assert.equal(await status("uploads.example.com", path), 404, path);
   });
 
-  test("responds with 421 to other host names, except for health probes", async () => {
+  test("respond with 421 to other host names, except for health probes", async () => {
     for (const path of ["/client/v4/docs", "/", "/workers/wide/"])
       assert.equal(await status("evil.example", path), 421, path);
     assert.deepEqual([await status("10.0.0.1", "/healthz"), await status("10.0.0.1", "/readyz")], [200, 200]);

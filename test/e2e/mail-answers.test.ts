@@ -3,7 +3,10 @@ import { test } from "node:test";
 import { startScriptedServer } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 import { letter, sendRaw, startMailWorld, until } from "../support/mail-world.ts";
 
-/** A worker that replies to every message; as is usual, `polite` does not override Auto-Submitted. */
+/**
+ * A worker that replies to every message. If `polite`, it does not override the default Auto-Submitted field, as is
+ * usual.
+ */
 const ANSWERS = (polite: boolean) => `
   import { EmailMessage } from "cloudflare:email";
   export default {

@@ -153,7 +153,7 @@ describe("the platform is not an open relay", () => {
 
   const ownToken = () => tokenOf(world.api.account);
 
-  test("REST rejects sending for a domain of another account, for one without sending, and through another account", async () => {
+  test("REST rejects sending as a domain of another account, as a domain without Email Sending, and through another account", async () => {
     const mail = (from: string) => ({ from, to: `y@${FOREIGN}`, subject: "rest", text: "hello" });
     const raw = (from: string, author: string) => ({
       from,

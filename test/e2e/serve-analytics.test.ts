@@ -42,7 +42,7 @@ describe("metrics of a server", needsFfmpeg, () => {
   const scope = createScope();
   after(scope.close);
 
-  test("real playback and real invocations are counted, and survive an orderly restart", async () => {
+  test("count real playback and real invocations, and survive an orderly restart", async () => {
     const origin = createServer((_request, response) => response.end("ok"));
     await new Promise<void>((resolve) => void origin.listen(0, "127.0.0.1", resolve));
     scope.after(async () => void origin.close());

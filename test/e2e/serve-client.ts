@@ -42,11 +42,11 @@ export interface Api {
   ok(method: string, path: string, options?: CallOptions): Promise<Answer["body"]>;
   /** Status and code of a call that is expected to fail. */
   refused(method: string, path: string, options?: CallOptions): Promise<[status: number, code: number]>;
-  /** Uploads, deploys and opens a worker. */
+  /** Uploads and deploys a worker, and enables its subdomain. */
   deploy(name: string, source: string, metadata?: Record<string, unknown>): Promise<Answer["body"]>;
 }
 
-/** Creates the raw API, as used by a program that only has fetch. */
+/** Creates a client of the raw API, as used by a program that only has fetch. */
 export function createApi(target: Target, token: string): Api {
   const account = target.account!.id;
   const api: Api = {

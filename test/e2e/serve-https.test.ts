@@ -51,7 +51,7 @@ function get(
   });
 }
 
-/** The response to a WebSocket upgrade request on an endpoint without WebSocket support. */
+/** Resolves with the response to a WebSocket upgrade request on an endpoint without WebSocket support. */
 async function upgraded(server: ServeProcess): Promise<string> {
   const client = connect({ port: Number(httpsOf(server).port), host: "127.0.0.1", rejectUnauthorized: false });
   client.write(

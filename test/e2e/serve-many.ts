@@ -20,7 +20,7 @@ function workerProcesses(): number {
     }).length;
 }
 
-/** Other worker processes may still be exiting. */
+/** Waits for a number of worker processes, because others may still be exiting. */
 async function untilProcesses(isEnough: (running: number) => boolean) {
   for (const deadline = Date.now() + 60_000; !isEnough(workerProcesses()); await sleep(20))
     assert.ok(Date.now() < deadline, `${workerProcesses()} processes are running`);
@@ -28,7 +28,7 @@ async function untilProcesses(isEnough: (running: number) => boolean) {
 
 const none = (running: number) => running === 0;
 
-/** Many workers of one account on one node with few process slots. */
+/** Tests many workers of one account on one node with few process slots. */
 export async function manyWorkers(t: Scope, count: number, maxProcesses: number): Promise<void> {
   await untilProcesses(none);
   const server = await servePlatform(t, {

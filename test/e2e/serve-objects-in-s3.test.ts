@@ -42,7 +42,7 @@ function runJson(command: string[], env: Record<string, string>): Promise<any> {
   });
 }
 
-/** URL of the first segment of the first rendition. */
+/** Resolves with the URL of the first segment of the first rendition. */
 async function firstSegment(manifest: string): Promise<URL> {
   const entryOf = async (url: URL | string) => new URL(/^[^#\s].*$/m.exec(await (await fetch(url)).text())![0], url);
   return entryOf(await entryOf(manifest));
@@ -153,7 +153,7 @@ onS3((openBucket) => {
   );
 
   test(
-    "clients receive temporary errors while the bucket is away, and nothing acknowledged is lost",
+    "clients receive temporary errors while the bucket is unavailable, and nothing acknowledged is lost",
     needsFfmpeg,
     async (t) => {
       const bucket = await openBucket(t);
@@ -162,11 +162,11 @@ onS3((openBucket) => {
       const server = await spawnServe(t, {
         env: {
           ...(await shared({ url, env: bucket.env })),
-          // The next hop is away, so accepted mail is stored in the queue.
+          // The next hop is down, so accepted mail is stored in the queue.
           REELPOST_OUTBOUND_DELIVER: "smart_host",
           REELPOST_OUTBOUND_SMART_HOSTS: "smtp://127.0.0.1:9",
           REELPOST_AUTHENTICATION_ENABLED: "false",
-          // Segments are read from the local copies.
+          // Without a cache in memory, segments are read from the local copies.
           REELPOST_STREAM_SEGMENT_CACHE_MB: "0",
         },
       });

@@ -124,7 +124,7 @@ describe("the status of a server", { concurrency: true }, () => {
     assert.ok(body.includes("worker-script-upload-worker-module") || body.includes("Upload Worker Module"));
     // The page loads no external resources.
     assert.doesNotMatch(body, /(src|href)="https?:/);
-    // Users paste tokens into it.
+    // Users paste tokens into this page.
     const policy = String(headers["content-security-policy"]).split("; ");
     for (const directive of ["default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"])
       assert.ok(policy.includes(directive), directive);

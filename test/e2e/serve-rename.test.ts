@@ -35,7 +35,10 @@ const CALLER = `export default {
 const API_HOST = { REELPOST_API_HOSTS: "api.example.com,127.0.0.1" };
 const SECRET = { type: "secret_text", name: "KEY", text: "s3cret" };
 
-/** Resolves with a route, a mail rule and a caller for the worker "api". Returns one request through each of them. */
+/**
+ * Creates a route, a mail rule and a caller for the worker "api". Resolves with the id of the zone, and with functions
+ * that send one request through each of them.
+ */
 async function connect(api: Api) {
   const { id: zone } = await api.ok("post", "/zones", { body: { name: "example.com", account: { id: api.account } } });
   await api.ok("post", `/zones/${zone}/workers/routes`, { body: { pattern: "www.example.com/*", script: "api" } });
@@ -57,7 +60,7 @@ async function connect(api: Api) {
   return { zone, requests };
 }
 
-test("a worker is renamed under constant traffic: no request fails, and a new worker of the former name inherits nothing", async (t) => {
+test("a worker is renamed under constant traffic: no request fails, and a new worker with the former name inherits nothing", async (t) => {
   const server = await servePlatform(t, { env: API_HOST });
   const api = createApi(server, TOKEN);
   const agent = new Agent({ keepAlive: true });

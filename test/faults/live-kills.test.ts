@@ -38,7 +38,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
       await playing(show, 3);
       await first.kill();
       await until(async () => (await server.state(show)) === "reconnecting", "the input waits for its publisher");
-      // Applies to the gap after the next session.
+      // This setting applies to the gap after the next session.
       await server.api.ok("put", `stream/live_inputs/${show.uid}`, {
         body: { recording: { mode: "automatic", timeoutSeconds: 1 } },
       });

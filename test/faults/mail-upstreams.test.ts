@@ -69,7 +69,7 @@ describe("the next hop", { concurrency: 5 }, () => {
     ["greets with 421", atFirst(2, "connect", "421 4.3.2 too busy"), 0],
     ["drops the connection at DATA", atFirst(2, "DATA", "drop"), 0],
   ] as const) {
-    test(`${what}, twice: the sender gets 250, the message arrives`, async (t) => {
+    test(`${what}, twice: the sender gets 250, and the message arrives`, async (t) => {
       const { world, hop, send } = await behind(t, misbehave);
       assert.match(await send("patience"), /^250 /);
       const { events } = await world.entry("patience", ({ status }) => status === "delivered");
@@ -161,7 +161,7 @@ describe("the next hop", { concurrency: 5 }, () => {
     });
   }
 
-  test("rejects one of several recipients: the others get the message, the sender gets 250 and a bounce unless the sender is null", async (t) => {
+  test("rejects one of several recipients: the others get the message, and the sender gets 250, and a bounce unless the sender is null", async (t) => {
     const { world, hop, send } = await behind(t, (command) =>
       command.startsWith("RCPT") && command.includes("<carol@") ? "550 5.1.1 no such user" : undefined,
     );

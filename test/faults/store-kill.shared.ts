@@ -23,7 +23,7 @@ export const killMigration: Migration = {
   },
 };
 
-/** 4 KB of data unique to this name. */
+/** Returns 4 KB of data unique to this name. */
 export const bytesOf = (name: string): Buffer => createHash("shake256", { outputLength: 4096 }).update(name).digest();
 
 /** Applies a job's effect, which a second run of the same job will find already applied. */

@@ -63,7 +63,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
   );
 
   test(
-    "missing lets uploads succeed, everything else work, and videos wait until it is installed",
+    "if missing, does not prevent uploads or anything else, and videos wait until it is installed",
     { ...needsFfmpeg, timeout: 240_000 },
     async (t) => {
       const [source, file] = [await clip(), await readFile(await clip())];

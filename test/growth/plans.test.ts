@@ -32,7 +32,7 @@ onEveryDatabase((engine) => {
     });
 });
 
-/** The queries that this process runs during `work`, on either engine. */
+/** Resolves with the queries that this process runs during `work`, on either engine. */
 async function recorded(work: () => Promise<unknown>): Promise<Query[]> {
   const queries = new Map<string, Query>();
   const note = (sql: string, values: unknown[] = []) => {
@@ -88,9 +88,10 @@ function explainOnSqlite(db: DatabaseSync, queries: Query[]) {
     const problems = steps
       .map(({ detail }) => String(detail))
       .filter((detail) => {
-        // Rows that an index has sorted by the first columns are only sorted within each of their values.
+        // If an index already sorts the rows by the first columns, SQLite only sorts them within equal values of these
+        // columns.
         if (detail.startsWith("USE TEMP B-TREE")) return !detail.includes("FOR LAST");
-        // With a constraint, the index of a full-text search has a name.
+        // If a full-text search has a constraint, the plan names its index.
         const scan = /^SCAN (\S+)(?! VIRTUAL TABLE INDEX \d+:\S)/.exec(detail);
         return scan !== null && tables.has(scan[1]!);
       });

@@ -41,7 +41,7 @@ interface World {
 export const ACCOUNT = "a".repeat(32);
 export const shared = { clock: systemClock, ids: randomIds, log: silentLog };
 
-/** The components that a subject needs besides the database. Closed with `scope`. */
+/** Opens the components that a subject needs besides the database. They are closed with `scope`. */
 export async function openWorld(
   db: Db,
   scope: { after(end: () => Promise<void>): void },

@@ -10,7 +10,7 @@ import { startNextHop } from "../support/next-hop.ts";
 import { temporaryFolder } from "../support/serve.ts";
 import { createWrangler } from "../support/wrangler.ts";
 
-/** The published package of agents, unmodified: its email routing, signed replies, and state of an agent. */
+/** The published `agents` package, unmodified: its email routing, signed replies, and state of an agent. */
 
 const DOMAIN = "agents.example";
 const SECRET = "a secret that signs the headers of replies";

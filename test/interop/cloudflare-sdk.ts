@@ -9,7 +9,7 @@ const client = createRequire(join(import.meta.dirname, "..", "clients", "package
 export const { Cloudflare, toFile, NotFoundError, AuthenticationError, PermissionDeniedError, BadRequestError } =
   client("cloudflare");
 
-/** No retries: a single failure fails the test. */
+/** Creates the SDK client without retries, so that a single failure fails the test. */
 export const sdk = (
   { api }: Pick<Platform, "api">,
   credentials: { apiToken: string } | { apiEmail: string; apiKey: string },

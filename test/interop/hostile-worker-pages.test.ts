@@ -64,7 +64,7 @@ describe("a hostile worker's page on the platform's host", { skip: needsFfmpeg.s
       )
       .catch((err: unknown) => String(err));
     assert.notEqual(registered, "registered");
-    // A platform page cannot register the script either, if it were tricked into trying.
+    // A platform page cannot register the script either, even if it were tricked into trying.
     await page.goto(`${platform.url}/`);
     assert.notEqual(
       await page.evaluate(

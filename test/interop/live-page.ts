@@ -8,7 +8,7 @@ export const LIVE_PAGE = `<!doctype html><video muted autoplay playsinline></vid
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
   };
-  /** Plays three seconds of what is on now. */
+  /** Plays three seconds of the live broadcast. */
   async function live(url) {
     const hls = new Hls({ enableWorker: false, lowLatencyMode: true });
     hls.on(Hls.Events.ERROR, (_name, { fatal, type, details, error }) => fatal && problems.push(type + " " + details + " " + error?.message));

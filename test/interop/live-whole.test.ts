@@ -271,36 +271,42 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     },
   );
 
-  it("rejects a wrong key and a second publisher, and ends when its key is rotated", { timeout: 110_000 }, async () => {
-    const show = await input({ recording: { mode: "off" } });
-    const { url, received } = await receiveNotifications(scope);
-    await platform.ask(`/accounts/${platform.account}/stream/webhook/endpoints`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ notificationUrl: url, topics: ["live"], liveInputs: [show.uid] }),
-    });
-    const stranger = push("-f", "flv", `${show.rtmp.url}${"0".repeat(65)}`);
-    assert.notEqual(await stranger.ended, 0);
-    const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
-    await hasStatus(show, "connected");
-    const unrecorded = await fetch(show.playback.hls);
-    assert.equal(unrecorded.status, 404);
-    assert.match(await unrecorded.text(), /Recording is off.*\n.*recording\.mode/);
-    const second = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
-    assert.notEqual(await second.ended, 0);
-    await hasStatus(show, "connected");
-    await platform.ask(`/accounts/${platform.account}/stream/live_inputs/${show.uid}/rotate_keys`, { method: "POST" });
-    await publisher.ended;
-    assert.notEqual((await shown(show.uid)).rtmp.streamKey, show.rtmp.streamKey);
-    await until(async () => received.length === 2, "notifications");
-    // Deliveries may overtake each other.
-    assert.deepEqual(received.toSorted(), [
-      `Show ${show.uid} live_input.connected`,
-      `Show ${show.uid} live_input.disconnected`,
-    ]);
-  });
+  it(
+    "rejects a wrong key and a second publisher, and ends when the key of its input is rotated",
+    { timeout: 110_000 },
+    async () => {
+      const show = await input({ recording: { mode: "off" } });
+      const { url, received } = await receiveNotifications(scope);
+      await platform.ask(`/accounts/${platform.account}/stream/webhook/endpoints`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ notificationUrl: url, topics: ["live"], liveInputs: [show.uid] }),
+      });
+      const stranger = push("-f", "flv", `${show.rtmp.url}${"0".repeat(65)}`);
+      assert.notEqual(await stranger.ended, 0);
+      const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
+      await hasStatus(show, "connected");
+      const unrecorded = await fetch(show.playback.hls);
+      assert.equal(unrecorded.status, 404);
+      assert.match(await unrecorded.text(), /Recording is off.*\n.*recording\.mode/);
+      const second = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
+      assert.notEqual(await second.ended, 0);
+      await hasStatus(show, "connected");
+      await platform.ask(`/accounts/${platform.account}/stream/live_inputs/${show.uid}/rotate_keys`, {
+        method: "POST",
+      });
+      await publisher.ended;
+      assert.notEqual((await shown(show.uid)).rtmp.streamKey, show.rtmp.streamKey);
+      await until(async () => received.length === 2, "notifications");
+      // Deliveries may overtake each other.
+      assert.deepEqual(received.toSorted(), [
+        `Show ${show.uid} live_input.connected`,
+        `Show ${show.uid} live_input.disconnected`,
+      ]);
+    },
+  );
 
-  it("measures a broadcast, and disconnects its publisher on request", { timeout: 110_000 }, async () => {
+  it("is measured, and its publisher is disconnected on request", { timeout: 110_000 }, async () => {
     const show = await input({ recording: { mode: "off" } });
     const path = `/accounts/${platform.account}/stream/live_inputs/${show.uid}`;
     const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);

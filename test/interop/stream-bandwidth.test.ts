@@ -19,7 +19,10 @@ const lavfi = (video: string, audio?: string): string[] => [
 ];
 const x264 = (...more: string[]) => ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", ...more];
 
-/** Ten videos with typical bitrate profiles, including constant, bursty, nearly zero, and with a short last segment. */
+/**
+ * Ten videos with typical bitrate profiles: among others constant, bursty and nearly zero, and one with a short last
+ * segment.
+ */
 const CLIPS: Record<string, ClipRecipe> = {
   "a test pattern": { seconds: 9 },
   noise: {
@@ -149,8 +152,8 @@ async function textOf(url: string): Promise<string> {
 }
 
 /**
- * Computed like in mediastreamvalidator: the highest rate of contiguous segments lasting 0.5 to 1.5 target durations,
- * or of all segments if they are shorter.
+ * Returns the peak bit rate, computed as in mediastreamvalidator: the highest rate of contiguous segments lasting 0.5
+ * to 1.5 target durations, or of all segments if they are shorter.
  */
 function peakOf({ segments, target }: Playlist): number {
   const runs = segments.flatMap((_, from) => segments.slice(from).map((__, i) => segments.slice(from, from + i + 1)));

@@ -153,7 +153,7 @@ describe("a video without encoded segments", { skip: needsFfmpeg.skip || without
     assert.deepEqual(played.widths, [426, 640]);
   });
 
-  test("dash.js plays segments encoded on request, also after a seek", { timeout: 110_000 }, async () => {
+  test("dash.js plays segments encoded on request, including after a seek", { timeout: 110_000 }, async () => {
     const { url } = await plays();
     const played = await play("dash", url("video.mpd"));
     assert.ok(played.at > 9.8);

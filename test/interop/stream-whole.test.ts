@@ -26,8 +26,7 @@ const PAGE = `<!doctype html><video muted></video><script src="/hls.js"></script
   async function play(url) {
     const problems = [];
     const hls = new Hls({ enableWorker: false });
-    // A machine that is busy keeps a player waiting, and a change of rungs gives up what is being loaded: neither is
-    // wrong.
+    // A busy machine stalls the player, and a rendition switch aborts the load in progress: neither is an error.
     hls.on(Hls.Events.ERROR, (_name, { type, details, error }) => /^(aborted|buffer(StalledError|NudgeOnStall))$/.test(details) || problems.push(type + " " + details + " " + error?.message));
     hls.loadSource(url);
     hls.attachMedia(video);

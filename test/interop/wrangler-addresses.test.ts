@@ -46,7 +46,7 @@ describe("the addresses in a configuration file", () => {
   });
   after(() => scope.close());
 
-  it("become rules when the worker is deployed, and their mail reaches the worker", async () => {
+  it("become rules when the worker is deployed, and mail to them reaches the worker", async () => {
     await platform.ask(`/zones/${zone}/email/routing/dns`, { method: "POST", body: "{}" });
     const { text } = await wrangler.run(["deploy"]);
     assert.match(text, /support@example\.com/);

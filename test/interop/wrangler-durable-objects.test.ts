@@ -118,7 +118,7 @@ describe("wrangler deploy with Durable Objects", () => {
     assert.equal(await count(), 6);
   });
 
-  it("a renamed class keeps its objects, also for the other worker", async () => {
+  it("a renamed class keeps its objects, including for the other worker", async () => {
     await writeProject(config(2, "Tally"), WORKER("Tally"));
     await wrangler.run(["deploy"]);
     assert.deepEqual(

@@ -77,7 +77,7 @@ describe("wrangler queues", () => {
   const queues = (...args: string[]) => wrangler.run(["queues", ...args]);
   const find = async (name: string) =>
     (await platform.ask<Queue[]>(`/accounts/${platform.account}/queues?name=${name}`))[0];
-  /** Resolves when the worker has consumed all of these. */
+  /** Resolves when the worker has consumed all of these messages. */
   async function consumed(...wanted: string[]) {
     for (;;) {
       const seen = JSON.parse((await platform.visit("worker")).text) as string[];

@@ -23,7 +23,7 @@ describe("wrangler r2 bucket settings", () => {
   let wrangler: Wrangler;
   let client: ReturnType<typeof s3Client>;
   before(async () => {
-    // Without it, custom domains do not apply.
+    // Custom domains apply only if the server has a public URL.
     platform = await startPlatform(scope, { REELPOST_HTTP_PUBLIC_URL: "https://www.platform.example" });
     wrangler = await platform.wrangler({
       "wrangler.jsonc": JSON.stringify({

@@ -42,7 +42,7 @@ describe("wrangler: rate limits", () => {
     assert.ok((await allowed("also-limited", "/b")) >= 3);
   });
 
-  it("a rate limit in unsafe.bindings works as one in ratelimits", async () => {
+  it("a rate limit in unsafe.bindings works like one in ratelimits", async () => {
     const { ratelimits, ...rest } = CONFIG;
     const unsafe = { bindings: ratelimits.map((entry) => ({ ...entry, type: "ratelimit" })) };
     const older = await platform.wrangler({

@@ -39,7 +39,7 @@ describe("wrangler secret, versions, deployments, rollback", () => {
       later: string | null;
     };
   const printed = async <Result>(args: string[]) => JSON.parse((await wrangler.run(args)).stdout) as Result;
-  /** Newest first, through the API, which is faster than another command. */
+  /** Resolves with the newest version, read through the API, which is faster than another command. */
   const lastVersion = async () =>
     (await platform.ask<{ items: Version[] }>(`/accounts/${platform.account}/workers/scripts/shop/versions`)).items[0]!;
   const lastDeployment = async () =>

@@ -71,7 +71,7 @@ test(
   },
 );
 
-/** The test helper in both module systems, with its types. */
+/** Tests the test helper in both module systems, with its types. */
 async function testTheWorker(project: string) {
   const body = `
   const server = await createServer();
@@ -230,7 +230,7 @@ async function start(project: string, ...command: string[]) {
     ready,
     event,
     log: () => stderr,
-    /** The exit code; null if it had to be killed. */
+    /** Stops the server. Resolves with its exit code; null if it had to be killed. */
     stop: async () => {
       const timer = setTimeout(() => child.kill("SIGKILL"), stopTimeoutMs);
       child.kill("SIGTERM");

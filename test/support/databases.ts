@@ -18,7 +18,7 @@ export interface TestEngine {
 
 export interface TestDatabase {
   db: Db;
-  /** Another connection to the same database, as from another process. Closed with the first one. */
+  /** Opens another connection to the same database, as from another process. Closed with the first one. */
   another(): Promise<Db>;
   /** Argument for opening the database in another process: openSqlite (`path`) or openPostgres (`url`). */
   where: { path: string } | { url: string };
@@ -122,7 +122,7 @@ function postgresEngine(): TestEngine {
   };
 }
 
-/** Two lists with the same key create the same schema. */
+/** Returns the key of a list of migrations: two lists with the same key create the same schema. */
 function keyOf(migrations: readonly Migration[]): string {
   const hash = createHash("sha256");
   for (const { name, up } of migrations) hash.update(`${name}\0${String(up)}\0`);

@@ -36,7 +36,9 @@ interface Requests {
   text(path: string): Promise<string>;
 }
 
-/** JSON, FormData, bytes or text as body; rejects if the server refuses. */
+/**
+ * Creates functions that send requests with JSON, FormData, bytes or text as body, and reject if the server refuses.
+ */
 export function requestsTo({ api, token }: Pick<AccountAccess, "api" | "token">): Requests {
   async function send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
     const isRaw = body === undefined || body instanceof FormData || body instanceof Uint8Array;
@@ -331,7 +333,7 @@ export async function readAccount(access: AccountAccess): Promise<AccountContent
   return contents;
 }
 
-/** Counts of equal resources, and names of those that are absent or differ. */
+/** Returns the counts of equal resources, and the names of those that are absent or differ. */
 export function compareAccounts(source: AccountContents, target: AccountContents) {
   const moved: Record<string, number> = {};
   const lost: string[] = [];

@@ -88,7 +88,7 @@ export async function startHostedApi(
   return hosted;
 }
 
-/** One page of a list with numbered pages. */
+/** Returns one page of a list with numbered pages. */
 export function numberedPage<Item>(items: readonly Item[], query: URLSearchParams, largest = 50): HostedReply {
   const page = Number(query.get("page") ?? 1);
   const size = Math.min(largest, Number(query.get("per_page") ?? 20));

@@ -54,8 +54,8 @@ export interface PostfixSink {
 }
 
 /**
- * Postfix's smtp-sink, which accepts everything. `dump`: whether to store messages. `eightBitMime`: whether to announce
- * 8BITMIME.
+ * Starts Postfix's smtp-sink, which accepts everything. `dump`: whether to store messages. `eightBitMime`: whether to
+ * announce 8BITMIME.
  */
 export async function startPostfixSink(t: Scope, { dump = true, eightBitMime = true } = {}): Promise<PostfixSink> {
   const folder = join(await temporaryFolder(t, "smtp-sink"), "dump");
@@ -111,7 +111,7 @@ export interface Verifiers {
   opendkim(raw: string): Promise<Ran>;
 }
 
-/** Verifiers that query one DNS server for everything under `domains`, and no resolver for other names. */
+/** Creates verifiers that query one DNS server for everything under `domains`, and no resolver for other names. */
 export async function verifiersAsking(t: Scope, dnsPort: number, domains: string[]): Promise<Verifiers> {
   const folder = await temporaryFolder(t, "verifiers");
   // Python executes this before the program.

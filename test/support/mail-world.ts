@@ -18,9 +18,9 @@ export interface MailWorld<Server extends Target = ServeServer> {
   newZone(name: string, records?: { type: string; name: string; content: string }[]): Promise<string>;
   /** Creates a destination that is verified immediately. */
   destination(email: string): Promise<void>;
-  /** `*` is the catch-all rule. Destinations must be verified. */
+  /** Creates a rule; `*` stands for the catch-all rule. Destinations must be verified. */
   rule(local: string, type: "forward" | "worker" | "drop", ...value: string[]): Promise<void>;
-  /** Log entries of the account for the message with this subject, once `enough` returns true. */
+  /** Resolves with the log entry of the message with this subject, once `enough` returns true. */
   entry(subject: string, enough: (entry: LogDetails) => boolean): Promise<LogDetails>;
 }
 

@@ -103,7 +103,7 @@ export function clip(recipe: ClipRecipe = {}): Promise<string> {
   return made;
 }
 
-/** Created atomically, since another process may be looking for it. */
+/** Creates the clip atomically, since another process may be looking for it. */
 async function make(recipe: ClipRecipe, path: string, extension: string): Promise<string> {
   mkdirSync(FOLDER, { recursive: true, mode: 0o700 });
   const draft = join(FOLDER, `draft-${process.pid}-${randomBytes(4).toString("hex")}.${extension}`);
@@ -200,7 +200,10 @@ export async function countFrames(path: string): Promise<number> {
     .filter((line) => /^\d/.test(line)).length;
 }
 
-/** ISO 14496-12 8.3.2: the matrix {a b u c d v x y w} of every track header. */
+/**
+ * Writes the matrix {a b u c d v x y w} of every track header (ISO 14496-12 8.3.2) into `file`, so that players rotate
+ * the video.
+ */
 function turned(file: Buffer, degrees: 90 | 180 | 270): Buffer {
   const [a, b, c, d] = ({ 90: [0, 1, -1, 0], 180: [-1, 0, 0, -1], 270: [0, -1, 1, 0] } as const)[degrees];
   for (let at = file.indexOf("tkhd", 0, "latin1"); at !== -1; at = file.indexOf("tkhd", at + 4, "latin1")) {

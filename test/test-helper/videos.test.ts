@@ -27,7 +27,7 @@ describe("videos of reelpost/test", needsFfmpeg, () => {
     await scope.close();
   });
 
-  it("uploads a file that can be played and that the worker can read", async () => {
+  it("are uploaded, can be played, and can be read by the worker", async () => {
     const path = await clip(mediaClips.plain);
     const video = await server.stream.upload(path, { name: "mill.mp4" });
     assert.equal(video.readyToStream, true);
@@ -37,7 +37,7 @@ describe("videos of reelpost/test", needsFfmpeg, () => {
     assert.equal((await server.stream.get(copy.uid)).uid, copy.uid);
   });
 
-  it("rejects a file that is missing or is not a video", async () => {
+  it("are rejected if the file is missing or is not a video", async () => {
     const rejects = (upload: Promise<unknown>, message: RegExp) =>
       assert.rejects(upload, (err: unknown) => {
         assert.ok(err instanceof TestServerError);
@@ -56,7 +56,7 @@ describe("videos of reelpost/test", needsFfmpeg, () => {
     await rejects(server.stream.get("0".repeat(32)), /rejected the request for the video: .*not found/i);
   });
 
-  it("rejects an upload while the disk is full", async () => {
+  it("are rejected while the disk is full", async () => {
     await server.disk.fill();
     await assert.rejects(
       server.stream.upload(await clip(mediaClips.plain)),

@@ -48,7 +48,7 @@ const shellRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: "shell",
   component: Shell,
-  // It replaces the shell, and with it the landmarks.
+  // This component replaces the shell, and with it the landmarks.
   errorComponent: ({ error }) => (
     <main>
       <PageError error={error} />

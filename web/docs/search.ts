@@ -15,8 +15,8 @@ const MAX_RESULTS = 10;
 const SNIPPET_LENGTH = 140;
 
 /**
- * Full-text search in the field of `root`, as a combobox (WAI-ARIA): arrow keys select, Enter opens. The index is built
- * when the field first receives focus.
+ * Adds a full-text search to the field of `root`, as a combobox (WAI-ARIA): arrow keys select, Enter opens. The index
+ * is built when the field first receives focus.
  */
 export function search(root: HTMLElement): void {
   const field = root.querySelector("input")!;

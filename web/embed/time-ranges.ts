@@ -1,6 +1,6 @@
 import type { TimeSpan } from "../shared/messages.ts";
 
-/** `buffered` and `played` in the form used by media elements, from a copy of their spans. */
+/** Returns `buffered` or `played` in the form used by media elements, from a copy of their spans. */
 export function timeRanges(spans: readonly TimeSpan[]): TimeRanges {
   const spanAt = (index: number): TimeSpan => {
     const span = spans[index];
@@ -11,7 +11,7 @@ export function timeRanges(spans: readonly TimeSpan[]): TimeRanges {
   return { length: spans.length, start: (index) => spanAt(index).start, end: (index) => spanAt(index).end };
 }
 
-/** The frame is untrusted, so its messages are validated. */
+/** Returns the valid spans of a message, because the frame that sent it is untrusted. */
 export function readSpans(value: unknown): TimeSpan[] {
   if (!Array.isArray(value)) return [];
   return value

@@ -82,7 +82,7 @@ export function openChannel(app: App, properties: Properties): void {
   sendGreeting();
 }
 
-/** Origin of the embedding page: from the list of ancestors, otherwise from the referrer. */
+/** Returns the origin of the embedding page: from the list of ancestors, otherwise from the referrer. */
 function embedder(): string | undefined {
   const [ancestor] = location.ancestorOrigins ?? [];
   if (ancestor !== undefined) return ancestor === "null" ? undefined : ancestor;

@@ -36,7 +36,10 @@ export function createChapterDisplay(
     now.textContent = chapters[index]?.title ?? "";
   }
 
-  /** Without this, a small difference between the stored and the actual duration would look like another chapter. */
+  /**
+   * Extends the last chapter to the actual end. Otherwise, a small difference from the stored duration would look like
+   * another chapter.
+   */
   function extendLast(): void {
     const cues = track?.track.cues;
     const last = cues?.[cues.length - 1];

@@ -17,7 +17,7 @@ export function setLetterbox(root: HTMLElement, value: unknown): void {
 const isColor = (value: unknown): value is string =>
   typeof value === "string" && value.length < 100 && CSS.supports("color", value) && !/var\(|env\(/i.test(value);
 
-/** From 0 (black) to 1 (white): relative luminance of WCAG 2.2, with a simplified curve. */
+/** Returns the relative luminance (WCAG 2.2, with a simplified curve), from 0 (black) to 1 (white). */
 function luminance(element: HTMLElement, color: string): number {
   const probe = document.createElement("span");
   probe.style.color = color;

@@ -41,7 +41,7 @@ export function listenToKeys(controller: HTMLElement, video: HTMLVideoElement, i
     return true;
   }
 
-  /** For a broadcast: the DVR window, if DVR is allowed. */
+  /** Returns the part that can be seeked to, in seconds; for a broadcast, the DVR window, or undefined without DVR. */
   function spanOf(): { start: number; end: number } | undefined {
     if (Number.isFinite(video.duration)) return { start: 0, end: video.duration };
     if (!controller.hasAttribute("dvr") || video.seekable.length === 0) return undefined;

@@ -68,13 +68,13 @@ export function writeOptions(options: PlayerOptions, query: URLSearchParams): UR
 
 const isOn = (query: URLSearchParams, name: string) => query.has(name) && query.get(name) !== "false";
 
-/** A boolean HTML attribute, or one of its keywords. Unknown values mean "none", which causes no traffic. */
+/** Reads a boolean HTML attribute or one of its keywords. Unknown values mean "none", which causes no traffic. */
 export function readPreload(value: unknown): PlayerOptions["preload"] {
   if (value === true || value === "true" || value === "auto" || value === "") return "auto";
   return value === "metadata" ? "metadata" : "none";
 }
 
-/** `123`, `12.5`, `1h12m27s`, `90s`; anything else means 0. Returns seconds. */
+/** Parses `123`, `12.5`, `1h12m27s` or `90s` to seconds; anything else is 0. */
 export function readTime(text: string | null): number {
   if (text === null || text === "") return 0;
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text);

@@ -50,7 +50,7 @@ export function waitUntilReady(
   };
 }
 
-/** `address`: URL of `/{id}/metadata/player.json`. Rejects with VideoUnavailable. */
+/** Loads the details of a video. `address`: URL of `/{id}/metadata/player.json`. Rejects with VideoUnavailable. */
 export async function readVideo(address: string, signal?: AbortSignal): Promise<PlayerVideo> {
   const response = await fetch(address, { cache: "no-store", ...(signal && { signal }) });
   if (!response.ok) throw new VideoUnavailable(response.status);

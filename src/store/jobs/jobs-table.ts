@@ -137,7 +137,7 @@ export function createJobsTable(db: Db) {
     find: (id: string): Promise<JobRow | undefined> =>
       tables.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst(),
 
-    /** Returned in execution order, which RETURNING does not guarantee. */
+    /** Claims up to `limit` waiting jobs. Returns them in execution order, which RETURNING does not guarantee. */
     async claimWaiting(kind: string, limit: number, claimant: Claim, { onePerKey = false } = {}): Promise<JobRow[]> {
       let dueIds = ids.where("kind", "=", kind).where("status", "=", waiting).where("run_at", "<=", claimant.now);
       // A claimer that sees the waiting job also sees the earlier claim: the unique index on keys admits the waiting

@@ -8,7 +8,7 @@ import { controlled, NEVER, NOON, openJobs, openJobsDatabase, statusOf, until, w
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** Life of a job on every engine: start order, keys, attempts, deletion. */
+/** Tests the life cycle of jobs on every engine: start order, keys, attempts, deletion. */
 export function jobsConformance(engine: TestEngine): void {
   describe("a job", () => {
     test("runs with its payload, reports progress and finishes", async (t) => {
@@ -152,7 +152,7 @@ export function jobsConformance(engine: TestEngine): void {
       );
     });
 
-    test("enqueued concurrently has only one job", async (t) => {
+    test("used by concurrent calls has only one job", async (t) => {
       const { create } = await openJobsDatabase(engine, t);
       const both = [await create(), await create()];
       const ids = await Promise.all(

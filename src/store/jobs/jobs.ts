@@ -27,7 +27,7 @@ export function createJobs({ db, clock, ids, events, log }: JobsDeps): Jobs {
   const table = createJobsTable(db);
   let count = 0;
 
-  /** 32 hex digits that sort by time, even for jobs created in the same millisecond. */
+  /** Returns 32 hex digits that sort by time, even for jobs created in the same millisecond. */
   function nextId(): string {
     count = (count + 1) % 0x10000;
     return clock.now().toString(16).padStart(12, "0") + count.toString(16).padStart(4, "0") + ids.hex().slice(16);

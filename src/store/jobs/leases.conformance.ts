@@ -6,7 +6,7 @@ import { isStoreError } from "../errors.ts";
 import { reclaimJobs } from "./jobs-table.ts";
 import { controlled, NOON, openJobsDatabase, statusOf, until, workOptions } from "./jobs.testing.ts";
 
-/** Leases of running jobs on every engine: renewal, expiry, takeover by another process. */
+/** Tests leases of running jobs on every engine: renewal, expiry, takeover by another process. */
 export function jobLeasesConformance(engine: TestEngine): void {
   describe("a lease", () => {
     test("that is renewed keeps a long job with its worker", async (t) => {
@@ -49,7 +49,7 @@ export function jobLeasesConformance(engine: TestEngine): void {
       await current.context.progress("second");
       await assert.rejects(stale.context.progress("first"), (err) => isStoreError(err, "leaseLost"));
       stale.succeed();
-      // The slot is free again: the result of the job was stored or rejected first.
+      // The slot becomes free only after the result of the first job is stored or rejected.
       await slow.enqueue("a", 2);
       (await first.nth(2)).succeed();
       assert.deepEqual(await slow.get(id), {

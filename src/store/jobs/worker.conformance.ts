@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { controlled, NEVER, openJobs, openJobsDatabase, statusOf, until, workOptions } from "./jobs.testing.ts";
 
-/** Workers on every engine: concurrency, several processes, stop. */
+/** Tests workers on every engine: concurrency, several processes, stop. */
 export function jobWorkersConformance(engine: TestEngine): void {
   test("runs at most `concurrency` jobs and uses every slot", async (t) => {
     const jobs = await openJobs(engine, t);

@@ -182,6 +182,6 @@ export function startWorker(
   return { stop: ({ graceMs = 10_000 } = {}) => (stopped ??= stop(graceMs)) };
 }
 
-/** 1 s, 2 s, 4 s ... 1 h, each with random jitter down to half. */
+/** Returns 1 s, 2 s, 4 s ... 1 h, each with random jitter down to half of it. */
 const backoffMsOf = (attempt: number) =>
   Math.min(HOUR_MS, 1000 * 2 ** Math.min(attempt - 1, 30)) * (0.5 + Math.random() / 2);

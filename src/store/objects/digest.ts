@@ -3,7 +3,7 @@ import type { PutOptions, Stored } from "./port.ts";
 
 type DigestName = NonNullable<PutOptions["digests"]>[number];
 
-/** sha256 and the requested digests of a buffer. */
+/** Returns the sha256 and the requested digests of a buffer. */
 export const digestOf = (bytes: Uint8Array, names: readonly DigestName[] = []): Stored => ({
   size: bytes.length,
   sha256: hashAtOnce("sha256", bytes, "hex"),

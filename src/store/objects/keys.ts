@@ -10,7 +10,9 @@ export function checkKey(key: string): void {
   if (reason) throw storeErrors.badKey({ key: JSON.stringify(key.slice(0, 120)), reason });
 }
 
-/** A prefix is a key that may end anywhere, or empty. */
+/**
+ * Throws StoreError badKey unless the prefix is empty or the beginning of a valid key, with or without a final "/".
+ */
 export function checkPrefix(prefix: string): void {
   if (prefix !== "") checkKey(prefix.replace(/(?<=.)\/$/, ""));
 }

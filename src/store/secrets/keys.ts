@@ -52,7 +52,7 @@ function read(path: string): Uint8Array[] | undefined {
 }
 
 /**
- * link(2) fails where rename(2) would replace: of two concurrent first starts one creates the key, and both use it.
+ * link(2) fails where rename(2) would replace: of two concurrent first starts, one creates the key, and both use it.
  * Returns undefined for the other.
  */
 function create(path: string): Uint8Array[] | undefined {

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { isStoreError } from "../errors.ts";
 import type { Secrets } from "./port.ts";
 
-/** Behaviour of every `Secrets` implementation. */
+/** Tests the behaviour of every `Secrets` implementation. */
 export function secretsConformance(create: () => Secrets): void {
   const refused = (err: unknown) => isStoreError(err, "cannotOpenSecret");
 

@@ -70,7 +70,7 @@ describe("the key file", () => {
     assert.deepEqual(readFileSync(path), before);
   });
 
-  test("is rejected if empty or damaged, never replaced", (t) => {
+  test("is rejected, and never replaced, if empty or damaged", (t) => {
     const path = join(temporary(t), "secrets.key");
     for (const text of [
       "",

@@ -54,7 +54,7 @@ export function createAddressCache({
     return entry;
   }
 
-  // The lookup may ignore the abort signal.
+  // Rejects after the timeout, even if the lookup ignores the abort signal.
   function withTimeout<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const signal = AbortSignal.timeout(timeoutMs);
     return Promise.race([

@@ -85,7 +85,7 @@ describe("an authoritative answer", () => {
     ]);
   });
 
-  test("repeats the question with its letter case (0x20), also in owner names", async () => {
+  test("preserves the letter case of the question (0x20), including in owner names", async () => {
     const { bytes, answer } = await ask("wEb.ExAmPlE.cOm", "A");
     const question = testQuery({ name: "wEb.ExAmPlE.cOm", type: "A" }).subarray(12);
     assert.deepEqual(bytes.subarray(12, 12 + question.length), question);

@@ -12,8 +12,8 @@ const CACHE_TTL_MS = 2000;
 const MAX_CACHED_ENTRIES = 20_000;
 
 /**
- * Creates the same zones with a read cache. Entries are valid while the zone's version is unchanged, but at most two
- * seconds, so that changes by other processes become visible. Missing zones are not cached.
+ * Wraps the zones in a read cache. Entries are valid while the zone's version is unchanged, but at most two seconds, so
+ * that changes by other processes become visible. Missing zones are not cached.
  */
 export function createCachedZones(zones: ServedZones, clock: Clock, max = MAX_CACHED_ENTRIES): ServedZones {
   const createCache = <Value>() => createZoneCache<Value>(max, clock);

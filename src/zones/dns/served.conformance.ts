@@ -19,7 +19,7 @@ export function servedConformance(engine: TestEngine): void {
       return { zones, records, zone, add, served: zones.served, ...rest };
     };
 
-    test("finds the closest zone, and serves neither a partial zone nor its parent instead of it", async (t) => {
+    test("are found by the closest match, and neither a partial zone nor, in its place, its parent is served", async (t) => {
       const { zones, served, zone } = await opened(t);
       const child = await zones.create({ account: zone.account, name: "child.example.com" });
       await zones.create({ account: zone.account, name: "away.example.com", type: "partial" });
@@ -42,7 +42,7 @@ export function servedConformance(engine: TestEngine): void {
       assert.equal(await found("x.child.example.com"), "example.com");
     });
 
-    test("reads names, the names below them, wildcards and delegations", async (t) => {
+    test("return names, the names below them, wildcards and delegations", async (t) => {
       const { served, add } = await opened(t);
       for (const name of ["a.b.c", "x-y", "*.wild", "deep.under.wild"]) await add(name);
       await add("sub", "NS", "ns.example.net");
@@ -80,7 +80,7 @@ export function servedConformance(engine: TestEngine): void {
       assert.deepEqual([record!.data, record!.flatten], [{ target: "x-y.example.com" }, true]);
     });
 
-    test("a cached read is never older than a change by this process, nor than two seconds", async (t) => {
+    test("a cached read includes every change by this process, and changes by others after at most two seconds", async (t) => {
       const { served, records, zone, add, zones } = await opened(t);
       const clock = createManualClock(0);
       let reads = 0;

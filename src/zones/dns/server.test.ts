@@ -78,7 +78,7 @@ describe("the DNS server", () => {
     await assert.rejects(resolver.resolve4("example.net"), { code: "EREFUSED" });
   });
 
-  test("answers pipelined queries on one connection, also byte by byte and after a half-close", async (t) => {
+  test("answers pipelined queries on one connection, even if they arrive byte by byte or after a half-close", async (t) => {
     const { port } = await start(t);
     const socket = await open(t, port);
     const all = Buffer.concat(Array.from({ length: 100 }, (_, id) => framed(query("example.com", "MX", id))));

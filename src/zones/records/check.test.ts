@@ -105,7 +105,7 @@ describe("contents", () => {
     assert.deepEqual(problems({ type: "NOPE", content: "x" })[0]?.[0], 9001);
   });
 
-  test("reports all problems together", () => {
+  test("of an invalid record are reported together with all its other problems", () => {
     assert.deepEqual(
       problems({
         type: "MX",
@@ -121,7 +121,7 @@ describe("contents", () => {
     );
   });
 
-  test("accepts TXT with and without quotes, and in several strings", () => {
+  test("of TXT records are accepted with and without quotes, and in several strings", () => {
     const content = (text: string) => check({ type: "TXT", content: text }).content;
     assert.equal(content("v=spf1 include:x ~all"), '"v=spf1 include:x ~all"');
     assert.equal(content('"v=spf1" " ~all"'), '"v=spf1" " ~all"');
@@ -132,7 +132,7 @@ describe("contents", () => {
     assert.equal(content(""), '""');
   });
 
-  test("accepts structured types as data, as content, and as content without the priority", () => {
+  test("of structured types are accepted as data, as content, and as content without the priority", () => {
     const srv = {
       content: "5 8806 example.net",
       priority: 10,
@@ -238,7 +238,7 @@ describe("other fields of a record", () => {
       assert.equal(problems({ tags })[0]?.[0], 9301, JSON.stringify(tags));
   });
 
-  test("stores only settings that are enabled", () => {
+  test("include only settings that are enabled", () => {
     assert.equal(check({ settings: { ipv4_only: false } }).settings, null);
     assert.deepEqual(check({ settings: { ipv4_only: true, ipv6_only: false } }).settings, { ipv4_only: true });
   });

@@ -209,7 +209,7 @@ const withoutClass = (tokens: MasterFileToken[], type: RecordType): MasterFileTo
   return classIndex === -1 ? tokens : tokens.toSpliced(classIndex, 2);
 };
 
-/** Codes and texts of the hosted API, if it has one for the error. */
+/** Codes and texts of the hosted API for invalid content, by type; only types for which it has them. */
 const CONTENT_ERRORS: Partial<Record<RecordType, [code: number, message: string]>> = {
   A: [9005, "Content for A record is invalid. Must be a valid IPv4 address"],
   AAAA: [9006, "Content for AAAA record is invalid. Must be a valid IPv6 address"],

@@ -31,7 +31,7 @@ export function managedConformance(engine: TestEngine): void {
         "locked",
       ]);
 
-      // The same set with one record less: the others keep their ids.
+      // The same set with one record fewer: the others keep their ids.
       const again = await managed.set(zone, {
         owner: "email-routing",
         locked: true,

@@ -94,7 +94,10 @@ export async function deleteRecord(tx: ZonesExecutor, { zone, id, type, tags }: 
   await count(tx, zone, type, -1);
 }
 
-/** Signals a change of the zone to resolvers and secondaries. */
+/**
+ * Increments the zone's serial, which signals a change to resolvers and secondaries. Resolves with false if the zone
+ * does not exist.
+ */
 export async function bumpSerial(tx: ZonesExecutor, zone: string): Promise<boolean> {
   const rows = await tx
     .updateTable("zones")

@@ -28,7 +28,7 @@ export async function sampleProcess(pid: number, over: AbortSignal): Promise<Sam
   return samples;
 }
 
-/** Growth per minute, by linear regression. */
+/** Returns the growth per minute, by linear regression. */
 export function slope(points: readonly { minute: number; value: number }[]): number {
   const mean = (of: (point: (typeof points)[number]) => number) =>
     points.reduce((sum, point) => sum + of(point), 0) / points.length;

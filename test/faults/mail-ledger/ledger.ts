@@ -40,8 +40,8 @@ interface Ledger {
 }
 
 /**
- * One platform of three processes on PostgreSQL with different roles, each killed in turn while mail is arriving. Every
- * acknowledged message must be delivered, handled, or reported to its sender.
+ * Runs one platform of three processes on PostgreSQL with different roles, each killed in turn while mail is arriving.
+ * Every acknowledged message must be delivered, handled, or reported to its sender.
  */
 export async function runLedger(
   t: Scope,

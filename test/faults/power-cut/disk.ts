@@ -20,8 +20,8 @@ const isFolder = (node: Node): node is Folder => "names" in node;
 const newFolder = (): Folder => ({ names: new Map(), durable: new Map() });
 
 /**
- * Simulated disk that preserves only what POSIX guarantees: synced data, under names whose folder was synced. Most file
- * systems preserve more, but a program that relies on it loses data on others.
+ * Creates a simulated disk that preserves only what POSIX guarantees: synced data, under names whose folder was synced.
+ * Most file systems preserve more, but a program that relies on it loses data on others.
  */
 export function createDisk(root: string) {
   const top = newFolder();

@@ -102,7 +102,7 @@ async function withFile<Result>(
   }
 }
 
-/** Each frame occurs once, in order, with the content of the source frame. */
+/** Checks that each frame occurs once, in order, with the content of the source frame. */
 function checkPictures(bytes: Buffer, source: string, expected: number): Promise<void> {
   return withFile(bytes, async (path, folder) => {
     const stats = join(folder, "psnr");
@@ -147,7 +147,7 @@ function checkPictures(bytes: Buffer, source: string, expected: number): Promise
   });
 }
 
-/** AAC frames are contiguous and cover the duration of the source. */
+/** Checks that AAC frames are contiguous and cover the duration of the source. */
 function checkSound(bytes: Buffer, source: string): Promise<void> {
   return withFile(bytes, async (path) => {
     const [listed, duration] = await Promise.all([

@@ -1,4 +1,4 @@
-/** Deterministic random numbers from a seed (mulberry32). */
+/** Creates a generator of deterministic random numbers from a seed (mulberry32). */
 export function createRandom(seed: number): { below(limit: number): number } {
   let state = seed >>> 0;
   return {

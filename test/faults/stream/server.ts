@@ -80,7 +80,10 @@ export async function settled(server: Pick<VideoServer, "api">, uid: string, ms 
   return video!;
 }
 
-/** Sorted names of all objects under a folder of the store. Skips folders that the server removes during the walk. */
+/**
+ * Returns the sorted names of all objects under a folder of the store. Skips folders that the server removes during the
+ * walk.
+ */
 export function objectsByPrefix(objects: string, prefix: string): string[] {
   const folder = join(objects, prefix);
   const files = (at: string): string[] =>

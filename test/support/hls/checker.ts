@@ -111,7 +111,7 @@ export async function checkLowLatencyHls(
     await pendingHint?.response;
   }
 
-  /** 4.4.5.3: the hinted part must be the next one. */
+  /** Checks that the hinted part comes next (4.4.5.3). */
   async function checkHint(
     rendition: Rendition,
     playlist: Playlist,

@@ -46,7 +46,7 @@ export function reaches({ segments }: Playlist, { n, part }: { n: number; part: 
   return last.uri !== undefined || last.parts.length > part;
 }
 
-/** `base` is the URL of the playlist. */
+/** Parses a media playlist. `base` is the URL of the playlist. */
 export function readPlaylist(text: string, base: string): Playlist {
   const playlist: Playlist = {
     target: Number.NaN,

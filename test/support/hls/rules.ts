@@ -56,7 +56,7 @@ export function checkPlaylist(uri: string, { target, partTarget, control, segmen
   }
 }
 
-/** 6.2.1: a playlist update must not change earlier entries. */
+/** Checks that a playlist update does not change earlier entries (6.2.1). */
 export function checkUpdate(uri: string, before: Playlist, now: Playlist, expect: Expect): void {
   expect(
     now.target === before.target,

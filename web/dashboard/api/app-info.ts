@@ -21,7 +21,7 @@ interface AppInfo {
 
 let loaded: AppInfo | undefined;
 
-/** Loads the information before the first page. Rejects if the server does not answer. */
+/** Loads the information before the first page. Rejects if the server does not respond. */
 export async function loadAppInfo(): Promise<AppInfo> {
   return (loaded = await readAppInfo());
 }

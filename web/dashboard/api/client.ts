@@ -101,7 +101,10 @@ export function apiUrl(
   return `${API_BASE}${filledPath}${text === "" ? "" : `?${text}`}`;
 }
 
-/** For XMLHttpRequest and fetch calls of their own, such as uploads with progress. */
+/**
+ * Returns the Authorization header, for code that calls XMLHttpRequest or fetch() itself, such as uploads with
+ * progress.
+ */
 export function authorization(): Record<string, string> {
   const secret = sessionSecret();
   return secret === undefined ? {} : { authorization: `Bearer ${secret}` };
@@ -114,7 +117,7 @@ async function call(method: Method, path: string, options?: RequestOptions): Pro
 async function envelopeOf(method: Method, path: string, options?: RequestOptions): Promise<Envelope> {
   const response = await send(method, path, options);
   const text = await response.text();
-  // Some operations answer with status 200 and no body, such as the deletion of a video.
+  // Some operations respond with status 200 and no body, such as the deletion of a video.
   return text === "" ? { result: undefined } : (JSON.parse(text) as Envelope);
 }
 

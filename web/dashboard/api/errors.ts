@@ -1,7 +1,7 @@
 /** A failed request to the API. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
-  /** HTTP status; 0 if the server did not answer. */
+  /** HTTP status; 0 if the server did not respond. */
   readonly status: number;
   readonly code: number;
   /** The instruction of the error table, if it has one. */
@@ -48,7 +48,7 @@ export function errorOfResponse(status: number, body: unknown, requestId?: strin
   return new ApiError(first.message, { ...more, code: first.code, fields, ...(fix !== undefined && { fix }) });
 }
 
-/** Any thrown value as an error that can be shown. */
+/** Converts any thrown value to an error that can be shown. */
 export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   // The message of a failed fetch differs between browsers.

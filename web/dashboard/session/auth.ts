@@ -50,7 +50,7 @@ export async function callAuth<Path extends keyof Endpoints>(
   return (envelope as { result: Endpoints[Path]["result"] }).result;
 }
 
-/** The ticket of a sign-in at an OpenID Connect provider, kept while the browser is there. */
+/** The ticket of a sign-in at an OpenID Connect provider, kept while the browser is at the provider. */
 const OIDC_TICKET = "reelpost.oidc";
 
 /** Leaves the page for the provider. */

@@ -13,7 +13,7 @@ export default function CallbackPage() {
     const url = location.href;
     history.replaceState(history.state, "", location.pathname);
     void signIn.run("oidc", () => finishOidc(url));
-    // Once: the code in the URL can be used once.
+    // Runs once, because the code in the URL can be used only once.
   }, []);
   return (
     <SignInFrame title="Signing in">

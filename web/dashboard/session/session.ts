@@ -1,6 +1,6 @@
 /**
  * The session is a bearer secret in the storage of the dashboard's origin. It is never a cookie: browsers send cookies
- * to every port of a host, thus also to workers.
+ * to every port of a host, and thus also to workers.
  */
 const STORAGE_KEY = "reelpost.session";
 

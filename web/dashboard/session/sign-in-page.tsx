@@ -42,7 +42,7 @@ export default function SignInPage() {
     const { link } = fragment;
     if (link !== undefined) void signIn.run("link", () => callAuth("/auth/link", { link }));
     return undefined;
-    // Once, when the page opens.
+    // Runs once, when the page opens.
   }, []);
 
   if (signIn.ticket !== undefined)

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { apiUrl, readError } from "../api/client.ts";
 import type { SignInState } from "./use-sign-in.ts";
 
-/** An API token is a session of its own: it ends in this browser with signing out, and stays valid. */
+/** An API token serves as the session. Signing out removes it from this browser, but the token stays valid. */
 export function TokenForm({ signIn }: { signIn: SignInState }) {
   const [token, setToken] = useState("");
   const secret = token.trim();

@@ -4,7 +4,7 @@ import type { SignInResult } from "./auth.ts";
 import { startSession } from "./session.ts";
 
 export interface SignInState {
-  /** The way that is in progress, such as "password". */
+  /** The sign-in method in progress, such as "password". */
   running: string | undefined;
   error: unknown;
   /** Set if a code of the authenticator app is required. */
@@ -12,7 +12,7 @@ export interface SignInState {
   run(way: string, signIn: () => Promise<SignInResult | void>): Promise<void>;
   /** Opens the page from which the user came, with this secret. */
   start(secret: string): void;
-  /** Back to the first step. */
+  /** Returns to the first step. */
   restart(): void;
 }
 

@@ -9,7 +9,7 @@ import type { PagedList } from "./use-list.ts";
 export interface Column<Row> {
   /** Unique; also the value of `order` if the column can be sorted. */
   id: string;
-  /** Shown in the head. Use `label` for a column without a visible head, such as actions. */
+  /** Shown in the table header. Use `label` for a column without a visible header, such as actions. */
   header?: string;
   label?: string;
   render: (row: Row) => ReactNode;

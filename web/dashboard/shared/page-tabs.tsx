@@ -15,7 +15,7 @@ export function PageTabs<Value extends string>({
 }: {
   base: string;
   tabs: readonly (readonly [value: Value, label: string])[];
-  /** The tab at `base`, if it is not shown. */
+  /** The tab at `base`; needed only if `tabs` does not contain it. Default: the first of `tabs`. */
   first?: Value;
   current: Value;
   children: ReactNode;

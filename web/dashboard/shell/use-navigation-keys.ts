@@ -5,7 +5,7 @@ import { navigation } from "../navigation.ts";
 /** How long the second key of a shortcut may take. */
 const SEQUENCE_MS = 1200;
 
-/** `g` followed by the key of an area opens it. */
+/** Opens an area when `g` is followed by its key. */
 export function useNavigationKeys(): void {
   const navigate = useNavigate();
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { type AdDocument, readVast } from "./vast.ts";
 
-/** Limit on nested wrappers. */
+/** Maximum number of documents to load for one advertisement, because wrappers may be nested. */
 const MAX_DOCUMENTS = 5;
 const MAX_DOCUMENT_LENGTH = 1_000_000;
 

@@ -15,7 +15,7 @@ export interface AdDocument {
   trackers: Map<string, string[]>;
 }
 
-/** Per event; only an attack would use more. */
+/** Maximum number of trackers per event; only an attack would use more. */
 const MAX_TRACKERS = 50;
 
 /** Reads the relevant parts. Returns undefined if the document is not XML or contains no pre-roll advertisement. */
@@ -85,7 +85,7 @@ function readFile(file: Element, base: string): AdDocument["files"] {
   ];
 }
 
-/** `00:00:05`, or `25%` of the duration. */
+/** Parses `00:00:05`, or `25%` of the duration, to seconds. */
 function readOffset(text: string | null, duration: string | null): number | undefined {
   if (text === null) return undefined;
   const percent = /^(\d{1,3})%$/.exec(text.trim())?.[1];

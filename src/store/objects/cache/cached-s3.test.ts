@@ -35,7 +35,7 @@ onS3((openBucket) => {
       objectReadConformance(open);
       objectKeysConformance(open);
 
-      test("reads an object that this process has stored without a request", async (t) => {
+      test("need no request to be read if this process has stored them", async (t) => {
         const { objects, counts } = countedObjects(await openRemote(t));
         const cached = cachedObjects(objects, { dir: cacheFolder(t), maxBytes: 2 ** 30 });
         const bytes = randomBytes(500_000);

@@ -99,7 +99,7 @@ export function cachedObjects(
 
   const copies = createPartialCopies({
     create: createWriter,
-    // More would displace everything else.
+    // Larger copies would evict everything else.
     maxBytes: maxBytes / 2,
     onFailure: warn,
     async onCompleted(key, copy) {

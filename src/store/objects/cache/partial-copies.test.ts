@@ -11,7 +11,7 @@ import { cachedObjects } from "./cached.ts";
 
 const MIB = 1024 * 1024;
 
-/** A store whose reads are counted, and the same store with a local cache of this size. */
+/** Opens a store whose reads are counted, and the same store with a local cache of this size. */
 async function open(t: TestContext, { maxBytes = 64 * MIB }: { maxBytes?: number } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-copies-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -62,7 +62,7 @@ const equals = async (objects: ObjectStore, key: string, bytes: Buffer) =>
   assert.equal(Buffer.compare(await (await objects.open(key))!.bytes(), bytes), 0);
 
 describe("local copies of partial objects", () => {
-  test("serve the first reader without a download, also after an interrupted append", async (t) => {
+  test("serve the first reader without a download, even after an interrupted append", async (t) => {
     const { cached, reads } = await open(t);
     const bytes = randomBytes(6 * MIB);
     async function* interrupted() {
@@ -106,10 +106,10 @@ describe("local copies of partial objects", () => {
     await equals(cached, "a", bytes);
   });
 
-  test("use at most half of the cache, and end with their object", async (t) => {
+  test("use at most half of the cache, and are deleted with their object", async (t) => {
     const { cached, cachedBytes } = await open(t, { maxBytes: 8 * MIB });
     const bytes = randomBytes(5 * MIB);
-    // The first one is displaced by the second one, and the third one is too large.
+    // The second copy evicts the first one, and the third one is too large.
     await cached.partial("a").append(0, pieces(bytes.subarray(0, 3 * MIB), 100_000));
     await cached.partial("b").append(0, pieces(bytes.subarray(0, 2 * MIB), 100_000));
     assert.equal(cachedBytes(), 2 * MIB);

@@ -3,7 +3,7 @@ import type { CacheWriter } from "./files.ts";
 
 /** Local copies of partial objects while they grow, so that their first reader need not download them. */
 interface PartialCopies {
-  /** The same partial object, whose bytes are also copied. */
+  /** Wraps a partial object so that its bytes are also copied. */
   copying(key: string, partial: PartialObject): PartialObject;
 }
 
@@ -41,7 +41,7 @@ export function createPartialCopies({ create, onCompleted, onFailure, maxBytes }
     return bytes;
   }
 
-  /** False if there is no space for a copy of this size. */
+  /** Evicts other copies until there is space for `bytes` more; returns false if that is not enough. */
   function makeSpace(bytes: number): boolean {
     for (const [key, copy] of idle) {
       if (idle.size + extended.size <= MAX_COPIES && usedBytes() + bytes <= maxBytes) return true;
@@ -51,7 +51,7 @@ export function createPartialCopies({ create, onCompleted, onFailure, maxBytes }
     return extended.size <= MAX_COPIES && usedBytes() + bytes <= maxBytes;
   }
 
-  /** The copy that ends at `offset`, or a new one for a new object. */
+  /** Returns the copy that ends at `offset`, or a new one for a new object. */
   function copyFor(key: string, offset: number): CacheWriter | undefined {
     const copy = take(key);
     if (copy?.size === offset) return copy;

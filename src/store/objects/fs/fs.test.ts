@@ -33,7 +33,7 @@ describe("objects in a folder", () => {
     assert.deepEqual(readdirSync(join(folder, ".tmp")), []);
   });
 
-  test("rejects a read after the object was replaced or deleted", async (t) => {
+  test("reject a read after they were replaced or deleted", async (t) => {
     const store = await openFsObjects({ folder: temporary(t) });
     const changed = (err: unknown) => isStoreError(err, "objectChanged");
     for (const change of [() => store.put("a", Buffer.from("new bytes")), () => store.delete(["a"])]) {
@@ -80,7 +80,7 @@ describe("objects in a folder", () => {
     assert.deepEqual(readdirSync(tmp).sort(), kept.sort());
   });
 
-  test("rejects an unusable folder and states the reason", async (t) => {
+  test("require a usable folder, and the error states the reason", async (t) => {
     const file = join(temporary(t), "file");
     writeFileSync(file, "");
     for (const folder of [file, join(file, "below")]) {
@@ -91,7 +91,7 @@ describe("objects in a folder", () => {
     }
   });
 
-  test("recreates a folder that another process removed", async (t) => {
+  test("are stored even if another process removed their folder", async (t) => {
     const folder = temporary(t);
     const store = await openFsObjects({ folder });
     await store.put("a/b/1", Buffer.alloc(1));
@@ -100,7 +100,7 @@ describe("objects in a folder", () => {
     assert.ok(existsSync(join(folder, "a/b/2")));
   });
 
-  test("removes an empty folder with its last object, unless it was used recently", async (t) => {
+  test("leave no empty folder behind, unless it was used recently", async (t) => {
     const folder = temporary(t);
     await (await openFsObjects({ folder })).put("old/deep/1", Buffer.alloc(1));
     const store = await openFsObjects({ folder });
@@ -109,7 +109,7 @@ describe("objects in a folder", () => {
     assert.deepEqual(readdirSync(folder).sort(), [".tmp", "hot"]);
   });
 
-  test("removes empty folders under a prefix, even if recently used, and keeps folders with objects", async (t) => {
+  test("are kept when the empty folders under a prefix are removed, even recently used ones", async (t) => {
     const folder = temporary(t);
     const store = await openFsObjects({ folder });
     await store.put("v/1/360p/0", Buffer.alloc(1));
@@ -125,7 +125,7 @@ describe("objects in a folder", () => {
   });
 
   test(
-    "leaves no file descriptor open",
+    "leave no file descriptor open",
     { skip: !existsSync("/proc/self/fd") && "no /proc here", timeout: 60_000 },
     async (t) => {
       const store = await openFsObjects({ folder: temporary(t) });

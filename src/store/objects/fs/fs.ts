@@ -96,7 +96,7 @@ async function prepare(root: string): Promise<TempFiles> {
   }
 }
 
-/** Removes the deepest folders first. If a folder is removed during a put, the put creates it again (fs-write.ts). */
+/** Removes the deepest folders first. If a folder is removed during a put, the put creates it again (write.ts). */
 async function removeEmptyFolders(folder: string, folders: Folders): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) if (entry.isDirectory()) await removeEmptyFolders(join(folder, entry.name), folders);

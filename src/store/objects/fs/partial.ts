@@ -156,7 +156,7 @@ interface Batch {
   bytes: number;
 }
 
-/** The rest that has arrived is returned before an error of the source. */
+/** Yields the data in batches. After an error of the source, yields the rest that has arrived before rejecting. */
 async function* batchesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Batch> {
   let batch: Batch = { pieces: [], bytes: 0 };
   try {

@@ -7,7 +7,7 @@ export interface S3Location {
   prefix: string;
   /** Undefined: AWS. */
   endpoint: string | undefined;
-  /** Undefined: AWS_REGION, or the region of the profile. */
+  /** If undefined, AWS_REGION or the region of the profile applies. */
   region: string | undefined;
   /** True if the bucket is part of the path instead of the host name. */
   pathStyle: boolean;

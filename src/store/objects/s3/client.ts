@@ -35,7 +35,7 @@ export async function createS3Client(
     // body.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
-    // It costs a round trip for each body.
+    // `Expect: 100-continue` costs a round trip for each body.
     expectContinueHeader: false,
     // Retries are in requests.ts.
     maxAttempts: 1,

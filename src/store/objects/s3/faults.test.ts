@@ -152,7 +152,7 @@ onS3((openBucket) => {
         const { proxy, objects } = await throughProxy(t, engine, openBucket);
         const bytes = randomBytes(PART + MIB);
         await objects.partial("a").append(0, pieces(bytes, MIB));
-        // Ceph answers 500 for ten minutes after an interrupted completion.
+        // Ceph responds with 500 for ten minutes after an interrupted completion.
         const completion = first(5, { kind: "status", status: 500, code: "InternalError" }, isCompletion);
         proxy.fault = completion.decide;
         await objects.partial("a").complete(bytes.length);
@@ -175,7 +175,7 @@ onS3((openBucket) => {
         assert.deepEqual(Uploads, []);
       });
 
-      test("copy a large object in parts, and leave nothing behind if its source is replaced", async (t) => {
+      test("copies a large object in parts, and leaves nothing behind if its source is replaced", async (t) => {
         const { db } = await engine.open(t, objectsMigrations);
         const bucket = await openBucket(t);
         const proxy = await startFaultyS3(t, bucket.endpoint);
@@ -192,7 +192,7 @@ onS3((openBucket) => {
 
         let replacing: Promise<unknown> | undefined;
         proxy.fault = ({ method, path, query }) => {
-          // The first of several requests of the copy; the source is replaced by a request past the proxy.
+          // The first of several requests of the copy. A request that bypasses the proxy then replaces the source.
           if (method === "POST" && path.endsWith("/c") && query.has("uploads"))
             replacing = direct.put("a", Buffer.from("other bytes"));
           return isPartCopy({ method, path, query }) ? { kind: "delay", ms: 500 } : undefined;

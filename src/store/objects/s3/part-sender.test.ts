@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createPartSender } from "./part-sender.ts";
 
-test("gives the memory of a part back after it was sent, but not after an error", async () => {
+test("returns the memory of a part to the pool after sending it, but not after an error", async () => {
   const parts = createPartSender(1);
   const recycled: Buffer[] = [];
   const sourceOf = (bytes: Buffer) => ({

@@ -9,7 +9,7 @@ import { createS3Client } from "./client.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 import { createS3Requests } from "./requests.ts";
 
-/** A server that answers with these statuses in turn; 0 closes the connection. */
+/** Starts a server that responds with these statuses in turn; 0 closes the connection. */
 async function startAnswering(t: TestContext, statuses: number[]): Promise<string> {
   const server = createServer((request, response) => {
     const status = statuses.shift() ?? 200;

@@ -43,7 +43,7 @@ test("returns the collected bytes, from memory or from a file, and removes the f
   assert.deepEqual(readdirSync(folder), []);
 });
 
-test("uses the memory of a part again only after it was given back", async () => {
+test("reuses the memory of a part only after it has been given back", async () => {
   const create = createSpools(() => assert.fail("nothing is written to a file"));
   const spool = create();
   const part = (fill: number) => Buffer.alloc(1_000_000, fill);

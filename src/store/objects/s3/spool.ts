@@ -19,30 +19,33 @@ export interface Spool {
   write(bytes: Uint8Array): Promise<void>;
   /** Resolves with the collected bytes, and empties the spool. */
   take(): Promise<Buffer>;
-  /** The result of take() is no longer needed, and its memory may be used for other bytes. */
+  /** Takes back a result of take() that is no longer needed, so that its memory can be reused. */
   recycle(bytes: Buffer): void;
   close(): Promise<void>;
 }
 
 const EMPTY: Buffer = Buffer.alloc(0);
 
-/** Bytes that all spools of a process keep in memory. Many slow uploads must not fill it. */
+/**
+ * Maximum number of bytes that all spools of a process together keep in memory. Many slow uploads must not fill the
+ * memory.
+ */
 const MEMORY_BYTES = 64 * 1024 * 1024;
 /** Each spool keeps this much in memory in any case, because most bodies are small. */
 const OWN_MEMORY_BYTES = 256 * 1024;
 /**
- * Capacities in memory: the bytes are copied only when a body outgrows one. The system provides a page of the last one
- * when it is written.
+ * Buffer sizes: the bytes are copied only when a body outgrows one of them. The operating system provides each page of
+ * the largest buffer only when it is first written.
  */
 const CAPACITIES = [64 * 1024, OWN_MEMORY_BYTES, PART_BYTES];
 
-/** Buffers of one part that are ready to be used again. */
+/** Maximum number of buffers, each of one part, that are kept for reuse. */
 const MAX_FREE_BUFFERS = 4;
 const FREE_BUFFERS_MS = 10_000;
 
 /**
- * Reuses the buffers of parts: to allocate one costs thousands of page faults, and the garbage collector runs after every
- * few parts, because they are a large fraction of the memory.
+ * Reuses the buffers of parts: allocating one costs thousands of page faults, and the garbage collector runs after
+ * every few parts, because they are a large fraction of the memory.
  */
 function createPartBuffers() {
   const free: Buffer[] = [];

@@ -4,7 +4,7 @@ import type { LookupError } from "./failure.ts";
 
 export type LookupOutcome = { answer: WireAnswer } | { failed: LookupError };
 
-/** Seconds. Negative answers without SOA use UNSAID_NEGATIVE (RFC 2308 5); failures follow RFC 9520 3.2. */
+/** Seconds. Negative answers without SOA use DEFAULT_NEGATIVE_SECONDS (RFC 2308 5); failures follow RFC 9520 3.2. */
 const [MAX_TTL_SECONDS, MAX_NEGATIVE_SECONDS, DEFAULT_NEGATIVE_SECONDS, FAILURE] = [3600, 300, 30, 5];
 
 /** Caches answers for their TTL, at most `max`; the least recently used ones are evicted first. */

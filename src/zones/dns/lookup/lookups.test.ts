@@ -30,7 +30,7 @@ const soa = (name: string, minimum: number) => ({
 });
 
 describe("lookups", () => {
-  test("return the same as node:dns for the bytes of a real server", async (t) => {
+  test("return the same results as node:dns for the responses of a real server", async (t) => {
     const server = await startDnsServer({
       zones: zonesOf({ "example.com": EXAMPLE }),
       log: silentLog,
@@ -137,7 +137,7 @@ describe("lookups", () => {
     assert.deepEqual(await old.resolve4("x.test"), ["192.0.2.2"]);
   });
 
-  test("ignore answers to another question, with another id, or malformed ones", async (t) => {
+  test("ignore malformed answers, and answers to another question or with another id", async (t) => {
     const { resolve4, servers } = await lookups(t, [
       ({ name }) => ({
         answers: [a(name, "192.0.2.1")],
@@ -249,7 +249,7 @@ describe("zones on this server", () => {
       (err: { code: string }) => err.code,
     );
 
-  test("are answered from our tables, but foreign targets and delegations from public DNS", async (t) => {
+  test("are answered from our tables, and foreign targets and delegations are looked up in public DNS", async (t) => {
     const made = await lookups(t, [({ name }) => ({ answers: [a(name, "192.0.2.77")] })], { own: { zones } });
     assert.equal(await text(made, "mine.test"), "own");
     assert.deepEqual(await made.resolve4("mx.mine.test"), ["192.0.2.9"]);

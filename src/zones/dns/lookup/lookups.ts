@@ -176,7 +176,7 @@ export function createLookups({
   };
 }
 
-/** Record data in the form of node:dns/promises; types unknown to Node are returned with their fields. */
+/** Returns record data in the form of node:dns/promises; types unknown to Node are returned with their fields. */
 function nodeForm(type: QuestionType, data: RecordData): unknown {
   switch (type) {
     case "A":

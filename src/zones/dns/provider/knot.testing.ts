@@ -25,8 +25,8 @@ export interface Knot {
 }
 
 /**
- * Knot DNS on loopback, with example.com and locked.example.com. The key may change all records of the first zone, but
- * only TXT records of the second.
+ * Starts Knot DNS on loopback, with example.com and locked.example.com. The key may change all records of the first
+ * zone, but only TXT records of the second.
  */
 export async function startKnot(zones: Record<string, string> = {}): Promise<Knot> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-knot-"));

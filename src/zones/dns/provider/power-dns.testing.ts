@@ -11,7 +11,7 @@ interface ApiSet {
 }
 
 /**
- * Starts a fake of PowerDNS' HTTP API for record sets of one zone. `filters`: false simulates old servers that ignore
+ * Starts a fake PowerDNS HTTP API for record sets of one zone. `filters`: false simulates old servers that ignore
  * rrset_name and list the whole zone.
  */
 export async function startFakePowerDns(

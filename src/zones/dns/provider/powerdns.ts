@@ -123,7 +123,10 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
   };
 }
 
-/** Each record of a set with its parsed form; undefined for records that cannot be parsed, which are left unchanged. */
+/**
+ * Returns each record of a set with its parsed form; undefined for disabled records and for those that cannot be
+ * parsed. Both are left unchanged.
+ */
 function recordsIn(set: ApiSet | undefined): { raw: ApiSet["records"][number]; record: ProviderRecord | undefined }[] {
   return (set?.records ?? []).map((raw) => ({
     raw,
@@ -141,7 +144,10 @@ function readContent({ name, type, ttl }: ApiSet, content: string): ProviderReco
   }
 }
 
-/** PowerDNS also rejects these, but with its own message. */
+/**
+ * Throws nameTaken if a CNAME would share its name with another record. PowerDNS also rejects this, but with its own
+ * message.
+ */
 function rejectTaken({ add, remove }: CheckedChange, existingSets: Map<string, ApiSet>): void {
   const removedKeys = new Set(remove.map(recordKey));
   const names = new Set<string>();

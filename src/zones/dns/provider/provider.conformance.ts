@@ -49,7 +49,7 @@ export async function refusedAs(promise: Promise<unknown>): Promise<UserError> {
   throw new assert.AssertionError({ message: "it was not refused" });
 }
 
-/** Behaviour of every DnsProvider. `open` returns an empty zone example.com. */
+/** Tests the behaviour of every DnsProvider. `open` returns an empty zone example.com. */
 export function providerConformance(name: string, open: (t: TestContext) => Promise<TestProvider>): void {
   describe(`DNS provider ${name}`, () => {
     const state = async ({ provider, zone }: TestProvider) =>

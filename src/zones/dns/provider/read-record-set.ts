@@ -30,7 +30,7 @@ const RECORD_SET_TYPES = [
 ] as const satisfies WireType[];
 type RecordSetType = (typeof RECORD_SET_TYPES)[number];
 
-/** Types whose records are managed on other servers, and are looked up to verify them. */
+/** True for the types of records that this program manages on other servers, and looks up to verify them. */
 export const isRecordSetType = (type: RecordType): type is RecordSetType =>
   (RECORD_SET_TYPES as readonly RecordType[]).includes(type);
 

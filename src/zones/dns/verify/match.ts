@@ -19,7 +19,7 @@ export function kindOf(record: ProviderRecord): RecordKind {
 
 type Match = { state: "right" } | { state: "missing" } | { state: "wrong"; found: ProviderRecord[] };
 
-/** State of an expected record, compared with the existing records of its name and type. */
+/** Returns the state of an expected record, compared with the existing records of its name and type. */
 export function matchRecord(expected: ProviderRecord, existingRecords: readonly ProviderRecord[]): Match {
   if (existingRecords.some((record) => recordKey(record) === recordKey(expected))) return { state: "right" };
   const kind = kindOf(expected);

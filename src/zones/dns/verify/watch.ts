@@ -48,7 +48,7 @@ const MAX_CONCURRENT = 4;
 const [MISSING_INTERVAL_MS, PRESENT_INTERVAL_MS] = [30_000, 600_000];
 const ROUND_INTERVAL_MS = 60_000;
 
-/** Watches records in public DNS that names need. */
+/** Watches, in public DNS, the records that names need. */
 export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions): RecordWatch {
   const verifier = createVerifier();
   const watched = new Map<string, Entry>();

@@ -10,7 +10,7 @@ import { patch, offsetOf } from "./tus.ts";
 
 /** Tests with uploads that are rejected, truncated or not allowed. */
 export function badUploads(given: BadInputFixture): void {
-  test("uploads recognized as non-video from their first bytes are rejected immediately and leave nothing", async () => {
+  test("uploads recognized as non-video from their first bytes are rejected immediately and leave nothing behind", async () => {
     const { server, onlyGood } = given;
     for (const [file, reason] of [
       [Buffer.alloc(0), /empty/],

@@ -16,7 +16,10 @@ export interface MessagePath {
   message_id: string;
 }
 
-/** The part of the list that a page shows; it is also in the URL of a message, for the next and the previous one. */
+/**
+ * The part of the list that a page shows. It is also in the URL of a message, to find the next and the previous
+ * message.
+ */
 export interface InboxView extends Record<string, string | number> {
   page: number;
   search: string;

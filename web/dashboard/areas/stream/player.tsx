@@ -39,7 +39,7 @@ export function Player({
   );
 }
 
-/** Portrait videos would be taller than the window. */
+/** Returns the aspect ratio of the player. Portrait videos get 16:9, because they would be taller than the window. */
 function ratioOf({ input: { width, height } }: Video): string {
   return width > 0 && height > 0 && width >= height ? `${width} / ${height}` : "16 / 9";
 }

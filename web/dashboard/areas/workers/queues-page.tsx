@@ -150,7 +150,8 @@ export default function QueuesPage() {
 
 function Backlog({ account, queue }: { account: string; queue: string }) {
   const { data } = useQuery({
-    // Not below the key of the list: a change of the list would read the backlog of deleted queues.
+    // This key is not below that of the list: otherwise, a change of the list would also refetch the backlogs of
+    // deleted queues.
     queryKey: ["workers", account, "backlog", queue],
     refetchInterval: 15_000,
     queryFn: () =>

@@ -5,7 +5,7 @@ import { comparableJson, diffLines } from "./diff.ts";
 const show = (before: string, after: string) =>
   diffLines(before, after).map(({ kind, text }) => `${{ same: " ", removed: "-", added: "+" }[kind]}${text}`);
 
-test("a changed line is removed and added between the lines that stay", () => {
+test("a changed line is removed and added between the unchanged lines", () => {
   assert.deepEqual(show("a\nb\nc", "a\nB\nc"), [" a", "-b", "+B", " c"]);
   assert.deepEqual(show("a\nb", "b\nc"), ["-a", " b", "+c"]);
 });

@@ -3,7 +3,10 @@ export interface DiffLine {
   text: string;
 }
 
-/** Beyond it the table of the comparison takes too long; the texts are then shown one after the other. */
+/**
+ * Maximum number of cells in the comparison table. Beyond it, the comparison would take too long, so the texts are
+ * shown one after the other.
+ */
 const MAX_CELLS = 1_000_000;
 
 /** Returns the lines of two texts as one list, with the fewest removed and added lines (longest common subsequence). */

@@ -69,7 +69,7 @@ const COLUMNS: readonly Column<Setting>[] = [
   },
 ];
 
-/** The settings of the process that answered, from its file, its environment and its command line. */
+/** The settings of the process that responded, from its file, its environment and its command line. */
 export function EffectiveSettings({ account }: { account: string }) {
   const [state, change] = usePageState({ setting: "", origin: "" });
   const { data, error, isPending, refetch } = useQuery({

@@ -16,7 +16,7 @@ const GROUPS = [
   group("5", "Workers R2 Storage Bucket Item Read", "com.cloudflare.edge.r2.bucket", "developer_platform"),
 ];
 
-test("permission groups become areas, without those of single buckets, and of users only for user tokens", () => {
+test("permission groups become areas, except groups of single buckets; groups of users are included only for user tokens", () => {
   const names = (kind: "user" | "account") => areasOf(GROUPS, kind).map(({ name }) => name);
   assert.deepEqual(names("user"), ["User Details", "DNS", "Stream"]);
   assert.deepEqual(names("account"), ["DNS", "Stream"]);

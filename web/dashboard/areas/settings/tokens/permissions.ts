@@ -45,7 +45,7 @@ export function areasOf(groups: readonly PermissionGroup[], kind: "user" | "acco
   return [...areas.values()].sort((a, b) => a.category.localeCompare(b.category) || a.name.localeCompare(b.name));
 }
 
-/** One policy for each kind of resource. Zones: all zones of the account. */
+/** Returns one policy for each kind of resource; the one for zones covers all zones of the account. */
 export function policiesOf(
   selected: ReadonlySet<string>,
   groups: readonly PermissionGroup[],

@@ -1,7 +1,7 @@
 import { Table, Text } from "@mantine/core";
 import { textOfValue, type SqlResult } from "./sql.ts";
 
-/** Rows shown at most; the CSV export has all. */
+/** Maximum number of rows shown; the CSV export has all of them. */
 const MAX_ROWS = 500;
 
 /** The rows of a statement. */

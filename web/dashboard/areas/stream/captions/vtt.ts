@@ -41,14 +41,14 @@ export function formatVtt(cues: readonly Cue[]): string {
   return `${["WEBVTT", ...blocks].join("\n\n")}\n`;
 }
 
-/** `1:02.500`, `00:01:02.5`, `62.5`: seconds; undefined if it is not a time. */
+/** Parses `1:02.500`, `00:01:02.5` or `62.5` to seconds; undefined if the text is not a time. */
 export function parseTime(text: string): number | undefined {
   const parts = text.trim().split(":");
   if (parts.length > 3 || !parts.every((part) => /^\d+(\.\d+)?$/.test(part))) return undefined;
   return parts.reduce((seconds, part) => seconds * 60 + Number(part), 0);
 }
 
-/** `01:02.500`, with hours from one hour on. */
+/** Formats a time as `01:02.500`, and includes the hours if there is at least one. */
 export function formatTimestamp(seconds: number): string {
   const milliseconds = Math.round(seconds * 1000);
   const pad = (value: number, length = 2) => String(Math.floor(value)).padStart(length, "0");

@@ -35,7 +35,7 @@ export const OUTCOMES = [
 ];
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
-/** The filters in the form of the API; unused ones are left out. */
+/** Returns the filters as the API expects them; unused ones are left out. */
 export function requestOf(filters: TailFilters): object[] {
   const { outcome, method, clientIp, header, query, version, sampling } = filters;
   const [key = "", ...rest] = header.split(":");

@@ -14,7 +14,7 @@ import { LogRecord } from "./log-record.tsx";
 import { recordText } from "./record.ts";
 import { useTail, type TailEntry, type TailState } from "./use-tail.ts";
 
-/** Records that the page draws; all kept records are searched and downloaded. */
+/** Maximum number of records that the page draws; all kept records are searched and downloaded. */
 const MAX_SHOWN = 200;
 
 export default function LogsPage() {

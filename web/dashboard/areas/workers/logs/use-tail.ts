@@ -4,7 +4,7 @@ import type { ScriptPath } from "../queries.ts";
 import type { TailRecord } from "./record.ts";
 
 const TAILS = "/accounts/{account_id}/workers/scripts/{script_name}/tails";
-/** Records that the page keeps; the oldest ones are removed first. */
+/** Maximum number of records that the page keeps; the oldest ones are removed first. */
 const MAX_RECORDS = 1000;
 const RETRY_MS = { first: 1000, max: 30_000 };
 /** Records that arrive within this time are shown together. */

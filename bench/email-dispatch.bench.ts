@@ -4,7 +4,7 @@ import { build } from "esbuild";
 import { createColdStart } from "./email-dispatch/cold-start.ts";
 import { timeOfCopy } from "./email-dispatch/copy.ts";
 import { startLimit } from "./email-dispatch/limit.ts";
-import { createMails } from "./email-dispatch/mail.ts";
+import { createMessageSource } from "./email-dispatch/mail.ts";
 import { startReelpost } from "./email-dispatch/ours.ts";
 import { startMiniflare } from "./email-dispatch/peer.ts";
 import type { Arm, Bench, Kit } from "./harness/bench.ts";
@@ -44,7 +44,7 @@ const bench: Bench = {
     const coldStart = await createColdStart(kit, {
       worker,
       compatibilityDate,
-      nextMail: createMails({ size: usualSize, prefix: "cold" }),
+      nextMail: createMessageSource({ size: usualSize, prefix: "cold" }),
     });
     return {
       peers: { miniflare: miniflare.version },
@@ -130,7 +130,7 @@ function cpuArm(kit: Kit, who: string, { url, pid }: ServerProcess, to?: string)
 
 function sender(kit: Kit, who: string, url: string, to = "inbox@reelpost.example"): () => Promise<void> {
   const post = poster(kit, who, url);
-  const nextMail = createMails({ size: usualSize, prefix: who.replaceAll(" ", "-") });
+  const nextMail = createMessageSource({ size: usualSize, prefix: who.replaceAll(" ", "-") });
   return () => post(to, nextMail());
 }
 
@@ -140,7 +140,7 @@ function sender(kit: Kit, who: string, url: string, to = "inbox@reelpost.example
  */
 function largeMessageArms(kit: Kit, url: string): Arm[] {
   const post = poster(kit, "reelpost", url);
-  const nextMail = createMails({ size: largeSize, prefix: "large" });
+  const nextMail = createMessageSource({ size: largeSize, prefix: "large" });
   const timeOf = (recipient: string) => async () => {
     const mail = nextMail();
     const started = performance.now();
@@ -164,7 +164,7 @@ function largeMessageArms(kit: Kit, url: string): Arm[] {
 async function floorArm(kit: Kit): Promise<Arm> {
   const dir = join(kit.dir, "floor");
   await mkdir(dir);
-  const mail = createMails({ size: largeSize, prefix: "floor" })();
+  const mail = createMessageSource({ size: largeSize, prefix: "floor" })();
   return {
     name: "25 MiB copied once",
     unit: "ms",

@@ -290,8 +290,8 @@ async function startLoad(ours: Ours, clip: Buffer) {
       return { key: String(n), version: 0 };
     }),
     lane("durable_objects", async (n) => {
-      const answer = await ok(fetch(`${url}/workers/ledger/object-${n % 3}/${n}`));
-      if (answer.toString() !== '"stored"') throw new Error(`the Durable Object answered ${answer.toString()}`);
+      const response = await ok(fetch(`${url}/workers/ledger/object-${n % 3}/${n}`));
+      if (response.toString() !== '"stored"') throw new Error(`the Durable Object answered ${response.toString()}`);
       return { key: String(n), version: 0 };
     }),
     lane("mail", async (n) => {
@@ -312,8 +312,10 @@ async function startLoad(ours: Ours, clip: Buffer) {
       async () => {
         const upload = new FormData();
         upload.set("file", new File([new Uint8Array(clip)], "clip.mp4"));
-        const answer = await ok(fetch(`${api}/accounts/${account}/stream`, { method: "POST", headers, body: upload }));
-        return { key: (JSON.parse(answer.toString()) as { result: { uid: string } }).result.uid, version: 0 };
+        const response = await ok(
+          fetch(`${api}/accounts/${account}/stream`, { method: "POST", headers, body: upload }),
+        );
+        return { key: (JSON.parse(response.toString()) as { result: { uid: string } }).result.uid, version: 0 };
       },
       1000,
     ),

@@ -110,7 +110,7 @@ async function sharedCluster() {
 }
 
 async function sharedS3() {
-  const { openBucket, SHARED_S3, startS3 } = await import("../test/support/radosgw.ts");
+  const { openBucket, SHARED_S3_VARIABLE: SHARED_S3, startS3 } = await import("../test/support/radosgw.ts");
   const started = await startS3();
   if (started) process.env[SHARED_S3] = JSON.stringify(started);
   if (options["objects-in-s3"]) {

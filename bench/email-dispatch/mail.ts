@@ -2,7 +2,7 @@ const crlf = "\r\n";
 const idWidth = 12;
 
 /** Creates messages of one size, each with a unique Message-ID. */
-export function createMails({ size, prefix }: { size: number; prefix: string }): () => Uint8Array {
+export function createMessageSource({ size, prefix }: { size: number; prefix: string }): () => Uint8Array {
   const head = [
     `Message-ID: <${prefix}-${"0".repeat(idWidth)}@sender.example>`,
     "Date: Fri, 02 Oct 2026 10:11:12 +0000",

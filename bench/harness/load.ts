@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 
-const answerTimeoutMs = 60_000;
+const responseTimeoutMs = 60_000;
 
 interface Answer {
   status: number;
@@ -46,9 +46,9 @@ export function createClient(url: string, headers: Record<string, string> = {}):
     socket.write(head);
     if (body !== undefined) socket.write(body);
     socket.uncork();
-    const answer = await readAnswer(socket);
+    const response = await readResponse(socket);
     idle.push(socket);
-    return answer;
+    return response;
   }
 
   return {
@@ -62,12 +62,12 @@ export function createClient(url: string, headers: Record<string, string> = {}):
   };
 }
 
-function readAnswer(socket: Socket): Promise<Answer> {
+function readResponse(socket: Socket): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let received: Buffer = Buffer.alloc(0);
     const timer = setTimeout(
-      () => onError(new Error(`no response after ${answerTimeoutMs / 1000} s`)),
-      answerTimeoutMs,
+      () => onError(new Error(`no response after ${responseTimeoutMs / 1000} s`)),
+      responseTimeoutMs,
     );
     const settle = (done: () => void) => {
       clearTimeout(timer);

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 
-const answerTimeoutMs = 30_000;
+const responseTimeoutMs = 30_000;
 
 /**
  * Fetches paths over keep-alive connections, counts the bytes of the bodies and discards them. The load shares the
@@ -85,7 +85,7 @@ function createConnection({ hostname, port }: { hostname: string; port: number }
       },
     },
   });
-  socket.setTimeout(answerTimeoutMs, () => fail(`no response after ${answerTimeoutMs / 1000} s`));
+  socket.setTimeout(responseTimeoutMs, () => fail(`no response after ${responseTimeoutMs / 1000} s`));
   socket
     .on("error", (err) => fail(err.message))
     .on("close", () => fail("the server closed the connection before it responded"));

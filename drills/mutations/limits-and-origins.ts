@@ -68,22 +68,22 @@ export const mutations: Mutation[] = [
     test: "src/mail/submission/submission.test.ts",
   },
   {
-    file: "src/workers/runtime/answer-headers.ts",
+    file: "src/workers/runtime/response-headers.ts",
     from: '"service-worker-allowed", ',
     to: "",
-    test: "src/workers/runtime/answer-headers.test.ts",
+    test: "src/workers/runtime/response-headers.test.ts",
   },
   {
-    file: "src/workers/runtime/answer-headers.ts",
+    file: "src/workers/runtime/response-headers.ts",
     from: '["domain", "path"].includes',
     to: '["domain"].includes',
-    test: "src/workers/runtime/answer-headers.test.ts",
+    test: "src/workers/runtime/response-headers.test.ts",
   },
   {
-    file: "src/workers/runtime/answer-headers.ts",
+    file: "src/workers/runtime/response-headers.ts",
     from: "domain.endsWith(`.${site.parent}`)",
     to: "domain.endsWith(site.parent)",
-    test: "src/workers/runtime/answer-headers.test.ts",
+    test: "src/workers/runtime/response-headers.test.ts",
   },
   {
     file: "src/kernel/connection-limits.ts",

@@ -56,7 +56,7 @@ export async function startPlatform(args: string[], log: string, env: Record<str
     ended,
     kill: (signal) => void server.kill(signal),
     async call(method, path, body) {
-      const answer = await fetch(`${ready.api}${path}`, {
+      const response = await fetch(`${ready.api}${path}`, {
         method,
         headers: {
           authorization: `Bearer ${ready.token}`,
@@ -64,7 +64,7 @@ export async function startPlatform(args: string[], log: string, env: Record<str
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       });
-      const { success, errors, result } = (await answer.json()) as {
+      const { success, errors, result } = (await response.json()) as {
         success: boolean;
         errors: { message: string }[];
         result: never;

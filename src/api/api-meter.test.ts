@@ -5,7 +5,7 @@ import { meterApi } from "./api-meter.ts";
 
 test("counts responses by operation and status class, and records durations in histogram buckets", async () => {
   const metrics = createMetrics({ processMetrics: false });
-  const onAnswer = meterApi(metrics);
+  const onResponse = meterApi(metrics);
   for (const [operation, status, ms] of [
     ["list", 200, 0.5],
     ["list", 204, 1],
@@ -14,7 +14,7 @@ test("counts responses by operation and status class, and records durations in h
     ["put", 500, 3],
     ["put", 507, 3],
   ] as const)
-    onAnswer(operation, status, ms);
+    onResponse(operation, status, ms);
   const { body } = await metrics.render();
   const value = (series: string) =>
     Number(

@@ -33,7 +33,7 @@ const DOT_SEGMENT = /\/\.\.?(?:[/?]|$)/;
 const PLAIN_HOST = /^[a-z0-9.-]+(?::(?:\d{1,4}|[1-5]\d{4}))?$/;
 
 /** True for a GET request without a body whose URL is in normal form. */
-export function isPlainGet({ method, url, headers }: IncomingMessage): boolean {
+export function isNormalizedGet({ method, url, headers }: IncomingMessage): boolean {
   const { host } = headers;
   return (
     method === "GET" &&
@@ -49,7 +49,7 @@ export function isPlainGet({ method, url, headers }: IncomingMessage): boolean {
 /**
  * Returns a plain GET request. `params` may be encoded; the function decodes them in place, and the request keeps them.
  */
-export function plainRequest(
+export function normalizedGetRequest(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   path: string,

@@ -38,7 +38,7 @@ export interface TestApiOptions {
   changes?: Omit<ChangeRecorderDeps, "routes">;
 }
 
-export interface TestAnswer {
+export interface TestResponse {
   status: number;
   headers: Headers;
   text: string;
@@ -59,7 +59,7 @@ export interface TestApi {
     method: string,
     path: string,
     options?: { body?: unknown; headers?: Record<string, string>; query?: Record<string, string | number> },
-  ): Promise<TestAnswer>;
+  ): Promise<TestResponse>;
 }
 
 /**
@@ -94,7 +94,7 @@ export async function startApi(
     rateLimit,
     ...(bodyMemory !== undefined && { bodyMemory }),
     ...(changes && { changes }),
-    checkAnswers: true,
+    checkResponses: true,
   });
   const server = createServer(HTTP_SERVER_OPTIONS, createApiHandler(app));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));

@@ -5,7 +5,7 @@ import { Script } from "node:vm";
 import { z } from "@hono/zod-openapi";
 import { defineErrors } from "../kernel/index.ts";
 import { unrestrictedCaller, startApi, TEST_ACCOUNT, TEST_ZONE } from "./api.testing.ts";
-import { answer, pageAnswer, route } from "./operation.ts";
+import { respond, respondWithPage, route } from "./operation.ts";
 import { pageQuery, pageRequest } from "./paging.ts";
 
 const errors = defineErrors("things", {
@@ -30,7 +30,7 @@ const routes = [
     },
     async ({ query }) => {
       const page = pageRequest(query);
-      return pageAnswer(
+      return respondWithPage(
         { items: stock.slice((page.page - 1) * page.perPage, page.page * page.perPage), total: stock.length },
         page,
         (item) => item,
@@ -47,7 +47,7 @@ const routes = [
       permission: null,
       result: z.string(),
     },
-    async () => answer("exact"),
+    async () => respond("exact"),
   ),
   route(
     {
@@ -63,9 +63,9 @@ const routes = [
       if (params.thing_id === "bug") throw new TypeError("a bug");
       if (params.thing_id === "worded") throw errors.worded();
       if (params.thing_id === "final") throw errors.final();
-      if (params.thing_id === "misshapen") return answer({ id: 7 } as never);
+      if (params.thing_id === "misshapen") return respond({ id: 7 } as never);
       if (params.thing_id !== "t1") throw errors.gone({ name: params.thing_id });
-      return answer({ id: "t1" });
+      return respond({ id: "t1" });
     },
   ),
   route(
@@ -80,7 +80,7 @@ const routes = [
       maxBytes: 1000,
       result: z.object({ name: z.string() }),
     },
-    async ({ body }) => answer({ name: body.name }),
+    async ({ body }) => respond({ name: body.name }),
   ),
   route(
     {

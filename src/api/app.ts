@@ -7,8 +7,8 @@ import { Fault, type Clock, type Ids, type Log } from "../kernel/index.ts";
 import { createLocalLimits, type RateLimits } from "../kernel/rate-limits.ts";
 import type { Tracing } from "../kernel/tracing.ts";
 import { unavailableProductOf } from "./absent-products.ts";
-import { isPlainGet, plainRequest, requestOf, sendResponse, type ApiRequest } from "./api-request.ts";
-import { PREFLIGHT, sendEnvelope, withHeaders, writeEnvelope } from "./answering.ts";
+import { isNormalizedGet, normalizedGetRequest, requestOf, sendResponse, type ApiRequest } from "./api-request.ts";
+import { PREFLIGHT, sendEnvelope, withHeaders, writeEnvelope } from "./envelope-writer.ts";
 import { authorize, credentialsOf } from "./authorize.ts";
 import { API_BASE } from "./base.ts";
 import { createBodyMemory } from "./body-memory.ts";
@@ -19,7 +19,7 @@ import { success } from "./envelope.ts";
 import { failureOf } from "./error-response.ts";
 import { apiErrors } from "./errors.ts";
 import { mountDocuments } from "./openapi.ts";
-import type { Answer, Operation, Route } from "./operation.ts";
+import type { OperationResponse, Operation, Route } from "./operation.ts";
 import { honoPath, methodsByPath, pathOf, sentPath } from "./paths.ts";
 import type { AccessControl, Credentials } from "./ports.ts";
 import { createFailureLimiter, createRateLimiter, DEFAULT_RATE_LIMIT, type RateLimit } from "./rate-limit.ts";
@@ -46,7 +46,7 @@ interface ApiOptions {
   /** Returns the client's address. Default: the address of the connection's peer. */
   clientIp?(incoming: IncomingMessage): string | undefined;
   /** Called for every response with its duration. */
-  onAnswer?(operation: string, status: number, ms: number): void;
+  onResponse?(operation: string, status: number, ms: number): void;
   /** The audit log, in which completed changes are recorded before their response is sent. Default: none. */
   changes?: Omit<ChangeRecorderDeps, "routes">;
   /** Called after each change, before the response is complete. */
@@ -54,7 +54,7 @@ interface ApiOptions {
   /** Records requests. Absent unless traces are enabled. */
   tracing?: Tracing | undefined;
   /** For tests: throws a Fault instead of sending a response that violates its schema. */
-  checkAnswers?: boolean;
+  checkResponses?: boolean;
 }
 
 type Env = { Bindings: HttpBindings };
@@ -82,11 +82,11 @@ export function createApi({
   limits = createLocalLimits(clock),
   bodyMemory,
   clientIp = ({ socket }) => socket.remoteAddress,
-  onAnswer,
+  onResponse,
   changes,
   onChanged,
   tracing,
-  checkAnswers = false,
+  checkResponses = false,
 }: ApiOptions): Api {
   const app = new Hono<Env>({ getPath: sentPath, router: createSegmentRouter() });
   const limit = createRateLimiter(rateLimit, limits);
@@ -105,7 +105,7 @@ export function createApi({
     async function serve(
       request: ApiRequest,
       id: string,
-      logged: LoggedAnswer,
+      logged: LoggedResponse,
       reserveMemory: (octets: number) => void,
     ): Promise<Response | undefined> {
       const { incoming, outgoing, params, path } = request;
@@ -126,8 +126,8 @@ export function createApi({
       if (counting !== undefined) await counting;
       const resource = await authorize(accessControl, caller, operation, params, path);
       const readAt = versionOf?.(params);
-      const cachedAnswer = readAt === undefined ? undefined : cache.get(incoming.url!, readAt);
-      if (cachedAnswer !== undefined) return writeEnvelope(outgoing, defaultStatus, id, cachedAnswer);
+      const cachedResponse = readAt === undefined ? undefined : cache.get(incoming.url!, readAt);
+      if (cachedResponse !== undefined) return writeEnvelope(outgoing, defaultStatus, id, cachedResponse);
 
       // The token may be revoked while a slow body is still arriving.
       const isComplete = incoming.complete;
@@ -148,22 +148,22 @@ export function createApi({
         confirm,
         reserveMemory,
       });
-      const recordAnswer = await recordChange?.(call, { resource, ip: credentials.ip });
-      const answer = await handle(call);
-      await recordAnswer?.(answer);
-      if (answer instanceof Response) {
-        logged.status = answer.status;
-        return withHeaders(answer, id);
+      const recordResponse = await recordChange?.(call, { resource, ip: credentials.ip });
+      const response = await handle(call);
+      await recordResponse?.(response);
+      if (response instanceof Response) {
+        logged.status = response.status;
+        return withHeaders(response, id);
       }
-      if (checkAnswers) check(operation, answer);
-      const text = JSON.stringify(success(answer));
+      if (checkResponses) check(operation, response);
+      const text = JSON.stringify(success(response));
       if (readAt !== undefined) cache.put(incoming.url!, readAt, text, { operation, params });
-      logged.status = answer.status ?? defaultStatus;
+      logged.status = response.status ?? defaultStatus;
       return writeEnvelope(outgoing, logged.status, id, text);
     }
 
     /** Responds to a request, even if its handler fails. Returns a response that has yet to be sent. */
-    async function respond(request: ApiRequest, logged: LoggedAnswer): Promise<Response | undefined> {
+    async function respond(request: ApiRequest, logged: LoggedResponse): Promise<Response | undefined> {
       const id = ids.hex();
       const startedAt = performance.now();
       const body = memory.open();
@@ -181,7 +181,7 @@ export function createApi({
       } finally {
         body.release();
         const ms = performance.now() - startedAt;
-        onAnswer?.(operation.id, logged.status, ms);
+        onResponse?.(operation.id, logged.status, ms);
         if (method !== "get" && logged.status < 400) onChanged?.(operation, request.params);
         // Changes are logged with their caller; reads are not logged.
         if (method !== "get")
@@ -195,7 +195,7 @@ export function createApi({
     if (method === "get")
       reads.add("GET", API_BASE + honoPath(operation.path), (request) => respond(request, { status: defaultStatus }));
     app.on(method, API_BASE + honoPath(operation.path), async (context) => {
-      const logged: LoggedAnswer = { status: defaultStatus };
+      const logged: LoggedResponse = { status: defaultStatus };
       const request = requestOf(context);
       if (tracing === undefined) return (await respond(request, logged)) ?? RESPONSE_ALREADY_SENT;
       const attributes = { "http.request.method": context.req.method, "http.route": API_BASE + operation.path };
@@ -237,19 +237,19 @@ export function createApi({
   });
   const { cached } = accessControl;
   // A cached read is synchronous, but counts that are shared with other processes are read asynchronously.
-  const answerFromMemory =
+  const respondFromMemory =
     cached === undefined || limits.isShared
       ? () => false
-      : createCachedReads({ cache, cached, ids, limit: (token) => void limit(token), clientIp, onAnswer });
+      : createCachedReads({ cache, cached, ids, limit: (token) => void limit(token), clientIp, onResponse });
 
   function read(incoming: IncomingMessage, outgoing: ServerResponse): true | Promise<void> | undefined {
-    if (tracing !== undefined || !isPlainGet(incoming)) return undefined;
-    if (answerFromMemory(incoming, outgoing)) return true;
+    if (tracing !== undefined || !isNormalizedGet(incoming)) return undefined;
+    if (respondFromMemory(incoming, outgoing)) return true;
     const path = pathOf(incoming.url!);
     const [[match]] = reads.match("GET", path) as [[[(request: ApiRequest) => Promise<Response | undefined>, Params]?]];
     if (match === undefined) return undefined;
     const [respond, params] = match;
-    const request = plainRequest(incoming, outgoing, path, params);
+    const request = normalizedGetRequest(incoming, outgoing, path, params);
     return respond(request).then((response) => response && sendResponse(request, response));
   }
 
@@ -261,13 +261,13 @@ function noRoute(path: string) {
   return product === undefined ? apiErrors.noRoute() : apiErrors.productAbsent({ product });
 }
 
-interface LoggedAnswer {
+interface LoggedResponse {
   status: number;
   token?: string;
 }
 
-function check({ id, result }: Operation, answer: Answer): void {
-  const parsed = result?.safeParse(answer.result);
+function check({ id, result }: Operation, response: OperationResponse): void {
+  const parsed = result?.safeParse(response.result);
   if (parsed?.success === false)
     throw new Fault(`the response of ${id} does not match its declared schema: ${parsed.error.message}`);
 }

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { z } from "@hono/zod-openapi";
 import { createLog } from "../kernel/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_TOKEN } from "./api.testing.ts";
-import { answer, route, type Route } from "./operation.ts";
+import { respond, route, type Route } from "./operation.ts";
 
 const MIB = 1024 * 1024;
 const path = `/accounts/${TEST_ACCOUNT}/things`;
@@ -23,7 +23,7 @@ const counting = (): Route[] => [
       body: z.array(z.string()),
       result: z.number(),
     },
-    async ({ body }) => answer(body.length),
+    async ({ body }) => respond(body.length),
   ),
   route(
     {
@@ -36,7 +36,7 @@ const counting = (): Route[] => [
       body: z.array(z.number()),
       result: z.number(),
     },
-    async ({ body }) => answer(body.length),
+    async ({ body }) => respond(body.length),
   ),
   route(
     {
@@ -47,7 +47,7 @@ const counting = (): Route[] => [
       summary: "Form",
       result: z.number(),
     },
-    async ({ form }) => answer([...(await form())].length),
+    async ({ form }) => respond([...(await form())].length),
   ),
 ];
 const list = (values: number) => `[${"0,".repeat(values - 1)}0]`;
@@ -95,7 +95,7 @@ test(
             arrived.resolve();
             await held.promise;
           }
-          return answer(length);
+          return respond(length);
         },
       ),
     ];

@@ -10,7 +10,7 @@ import {
   unrestrictedCaller,
   type TestApiOptions,
 } from "./api.testing.ts";
-import { answer, route } from "./operation.ts";
+import { respond, route } from "./operation.ts";
 
 const PATH = `/zones/${TEST_ZONE}/things/a`;
 
@@ -40,7 +40,7 @@ async function setUp(t: TestContext, options: Partial<TestApiOptions> = {}) {
       version: () => state.version,
       result: z.object({ name: z.string(), reads: z.number() }),
     },
-    async ({ params }) => answer({ name: params["name"]!, reads: ++state.reads }),
+    async ({ params }) => respond({ name: params["name"]!, reads: ++state.reads }),
   );
   const api = await startApi(t, {
     routes: [read],

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Ids } from "../kernel/index.ts";
-import { writeEnvelope } from "./answering.ts";
+import { writeEnvelope } from "./envelope-writer.ts";
 import { bearerSecret, isAuthorized } from "./authorize.ts";
 import type { Operation } from "./operation.ts";
 import type { AccessControl } from "./ports.ts";
@@ -19,7 +19,7 @@ interface CachedReadsDeps {
   /** Counts a request of the token. Throws if the limit is reached. */
   limit(token: string): void;
   clientIp(incoming: IncomingMessage): string | undefined;
-  onAnswer?: ((operation: string, status: number, ms: number) => void) | undefined;
+  onResponse?: ((operation: string, status: number, ms: number) => void) | undefined;
 }
 
 /**
@@ -33,25 +33,25 @@ export function createCachedReads({
   ids,
   limit,
   clientIp,
-  onAnswer,
+  onResponse,
 }: CachedReadsDeps): (incoming: IncomingMessage, outgoing: ServerResponse) => boolean {
-  function find(incoming: IncomingMessage): { operation: Operation; answer: string } | undefined {
+  function find(incoming: IncomingMessage): { operation: Operation; response: string } | undefined {
     const { headers } = incoming;
     const url = incoming.url!;
     const read = cache.readAt(url);
     if (read === undefined) return undefined;
     const { operation, params } = read;
     const version = operation.version!(params);
-    const answer = version === undefined ? undefined : cache.get(url, version);
+    const response = version === undefined ? undefined : cache.get(url, version);
     const account = cached.zoneAccount(params["zone_id"] ?? "");
     const secret = headers.authorization === undefined ? undefined : bearerSecret(headers.authorization);
-    if (answer === undefined || account === undefined || secret === undefined) return undefined;
+    if (response === undefined || account === undefined || secret === undefined) return undefined;
     const ip = clientIp(incoming);
     const caller = cached.authenticate(ip === undefined ? { secret } : { secret, ip });
     if (caller === undefined || !isAuthorized(caller, operation, { zone: params["zone_id"]!, account }))
       return undefined;
     limit(caller.tokenId);
-    return { operation, answer };
+    return { operation, response };
   }
 
   return (incoming, outgoing) => {
@@ -63,10 +63,10 @@ export function createCachedReads({
       // The regular handling encounters the same error, and reports it.
     }
     if (found === undefined) return false;
-    const { operation, answer } = found;
+    const { operation, response } = found;
     const { id, status = 200 } = operation;
-    writeEnvelope(outgoing, status, ids.hex(), answer);
-    onAnswer?.(id, status, performance.now() - startedAt);
+    writeEnvelope(outgoing, status, ids.hex(), response);
+    onResponse?.(id, status, performance.now() - startedAt);
     return true;
   };
 }

@@ -5,7 +5,7 @@ import { z } from "@hono/zod-openapi";
 import type { AuditEvent } from "../accounts/index.ts";
 import { defineErrors } from "../kernel/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_ZONE, unrestrictedCaller } from "./api.testing.ts";
-import { answer, route, type Route } from "./operation.ts";
+import { respond, route, type Route } from "./operation.ts";
 import { pageQuery } from "./paging.ts";
 import { secretField } from "./secret-fields.ts";
 
@@ -33,7 +33,7 @@ function thingRoutes(): Route[] {
         query: z.object(pageQuery()),
         result: z.array(thing),
       },
-      async () => answer([...things.values()]),
+      async () => respond([...things.values()]),
     ),
     route(
       {
@@ -47,12 +47,12 @@ function thingRoutes(): Route[] {
       },
       async ({ body }) => {
         things.set(body.id, { id: body.id, size: 1, key: "hunter2" });
-        return answer(find(body.id));
+        return respond(find(body.id));
       },
     ),
     route(
       { ...shared, id: "get", method: "get", path: `${PATH}/{thing_id}`, summary: "Get", result: thing },
-      async ({ params }) => answer(find(params.thing_id!)),
+      async ({ params }) => respond(find(params.thing_id!)),
     ),
     route(
       {
@@ -66,7 +66,7 @@ function thingRoutes(): Route[] {
       },
       async ({ params, body }) => {
         things.set(params.thing_id!, { id: params.thing_id!, size: body.size, key: "hunter2" });
-        return answer(find(params.thing_id!));
+        return respond(find(params.thing_id!));
       },
     ),
     route(
@@ -80,7 +80,7 @@ function thingRoutes(): Route[] {
       },
       async ({ params }) => {
         things.delete(find(params.thing_id!).id);
-        return answer({ id: params.thing_id! });
+        return respond({ id: params.thing_id! });
       },
     ),
     route(
@@ -92,7 +92,7 @@ function thingRoutes(): Route[] {
         summary: "Grow a thing",
         result: thing,
       },
-      async ({ params }) => answer(find(params.thing_id!)),
+      async ({ params }) => respond(find(params.thing_id!)),
     ),
     route(
       { ...shared, id: "refuse", method: "delete", path: `${PATH}/{thing_id}/refused`, summary: "Refuse" },
@@ -108,7 +108,7 @@ function thingRoutes(): Route[] {
         audit: false,
         result: z.null(),
       },
-      async () => answer(null),
+      async () => respond(null),
     ),
     route(
       {
@@ -132,7 +132,7 @@ function thingRoutes(): Route[] {
         audit: { account: ({ after }) => (after as { account: string }).account },
         result: z.object({ id: z.string(), account: z.string() }),
       },
-      async () => answer({ id: "m", account: TEST_ACCOUNT }),
+      async () => respond({ id: "m", account: TEST_ACCOUNT }),
     ),
     route(
       {
@@ -144,7 +144,7 @@ function thingRoutes(): Route[] {
         summary: "Edit the user",
         result: z.object({ id: z.string() }),
       },
-      async () => answer({ id: "u" }),
+      async () => respond({ id: "u" }),
     ),
   ];
 }

@@ -1,7 +1,7 @@
 import type { AuditEvent, AuditLog, Resource } from "../accounts/index.ts";
 import { UserError } from "../kernel/index.ts";
 import { API_BASE } from "./base.ts";
-import type { Answer, Call, Operation, Route } from "./operation.ts";
+import type { OperationResponse, Call, Operation, Route } from "./operation.ts";
 import { redact, secretNamesOf, type SecretNames } from "./secret-fields.ts";
 
 export interface ChangeRecorderDeps {
@@ -15,7 +15,10 @@ export interface ChangeRecorderDeps {
  * Call the recorder before the operation runs: it reads the value to be changed. Then call the returned function with
  * the response: its promise resolves when the change is recorded. Neither ever fails.
  */
-type ChangeRecorder = (call: Call, origin: ChangeOrigin) => Promise<(answer: Answer | Response) => Promise<void>>;
+type ChangeRecorder = (
+  call: Call,
+  origin: ChangeOrigin,
+) => Promise<(response: OperationResponse | Response) => Promise<void>>;
 
 interface ChangeOrigin {
   resource: Resource;
@@ -51,9 +54,9 @@ export function createChangeRecorders({
           ? { id: resource.zone, name: await zoneName(resource.zone).catch(() => undefined) }
           : undefined;
 
-      return async (answer) => {
-        if (answer instanceof Response && answer.status >= 400) return;
-        const after = answer instanceof Response ? undefined : answer.result;
+      return async (response) => {
+        if (response instanceof Response && response.status >= 400) return;
+        const after = response instanceof Response ? undefined : response.result;
         const values = { before, after };
         const account = accountOf(operation, values, resource);
         await audit.record({
@@ -107,9 +110,9 @@ async function readBefore({ operation, handle }: Route, call: Call): Promise<unk
   if (query?.success === false) return undefined;
   try {
     // The prototype has the getters of the call, which create the log and the request only if they are used.
-    const answer = await handle(Object.assign(Object.create(call) as Call, { query: query?.data, body: undefined }));
-    if (!(answer instanceof Response)) return answer.result ?? undefined;
-    await answer.body?.cancel();
+    const response = await handle(Object.assign(Object.create(call) as Call, { query: query?.data, body: undefined }));
+    if (!(response instanceof Response)) return response.result ?? undefined;
+    await response.body?.cancel();
   } catch (err) {
     if (!(err instanceof UserError) || err.entry.http >= 500)
       call.log.warn({ err }, "audit: failed to read the value before a change");

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { UserError } from "../kernel/index.ts";
 import { apiErrors } from "./errors.ts";
-import type { Answer } from "./operation.ts";
+import type { OperationResponse } from "./operation.ts";
 
 interface ErrorItem {
   code: number;
@@ -11,7 +11,7 @@ interface ErrorItem {
   error_chain?: ErrorItem[];
 }
 
-export const success = ({ result, info, messages = [], extraFields }: Answer) => ({
+export const success = ({ result, info, messages = [], extraFields }: OperationResponse) => ({
   success: true,
   errors: [],
   messages,

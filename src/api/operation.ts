@@ -102,7 +102,7 @@ export interface Call<Query = unknown, Body = unknown> {
 }
 
 /** The content of a success envelope. */
-export interface Answer<Result = unknown> {
+export interface OperationResponse<Result = unknown> {
   result: Result;
   info?: ResultInfo;
   messages?: { code: number; message: string }[];
@@ -123,7 +123,7 @@ interface ResultInfo {
 
 export interface Route {
   operation: Operation;
-  handle(call: Call): Promise<Answer | Response>;
+  handle(call: Call): Promise<OperationResponse | Response>;
 }
 
 /**
@@ -132,20 +132,23 @@ export interface Route {
  */
 export const route = <Query extends z.ZodType, Body extends z.ZodType, Result extends z.ZodType>(
   operation: Operation<Query, Body, Result>,
-  handle: (call: Call<z.output<Query>, z.output<Body>>) => Promise<Answer<z.input<Result>> | Response>,
+  handle: (call: Call<z.output<Query>, z.output<Body>>) => Promise<OperationResponse<z.input<Result>> | Response>,
 ): Route => ({ operation: operation as Operation, handle: handle as Route["handle"] });
 
-export const answer = <Result>(result: Result, more: Omit<Answer, "result"> = {}): Answer<Result> => ({
+export const respond = <Result>(
+  result: Result,
+  more: Omit<OperationResponse, "result"> = {},
+): OperationResponse<Result> => ({
   result,
   ...more,
 });
 
 /** A numbered page with its `result_info`. */
-export const pageAnswer = <Item, Shown>(
+export const respondWithPage = <Item, Shown>(
   { items, total }: Page<Item>,
   { page, perPage }: PageRequest,
   show: (item: Item) => Shown,
-): Answer<Shown[]> => ({
+): OperationResponse<Shown[]> => ({
   result: items.map(show),
   info: { page, per_page: perPage, count: items.length, total_count: total, total_pages: Math.ceil(total / perPage) },
 });

@@ -62,7 +62,7 @@ export function createPlatformApi(modules: PlatformModules, options: PlatformApi
   });
   lifecycle.onStop("live events", () => changes.close());
   // Created before the operations are loaded: a scrape expects the metrics from the start.
-  const onAnswer = meterApi(modules.metrics);
+  const onResponse = meterApi(modules.metrics);
   let app: ApiApp | undefined;
   let loading: Promise<ApiApp> | undefined;
   const load = () =>
@@ -71,7 +71,7 @@ export function createPlatformApi(modules: PlatformModules, options: PlatformApi
         (app = createPlatformApp(
           modules,
           options,
-          { accessControl, address, changes, isSignedIn, rateLimit, onAnswer },
+          { accessControl, address, changes, isSignedIn, rateLimit, onResponse },
           basics,
         )),
     ));

@@ -97,7 +97,7 @@ export interface PlatformApiOptions {
   /** The state of the server's components. */
   components: HealthDeps["components"];
   /** For tests: a response that violates its schema fails the request. */
-  checkAnswers?: boolean;
+  checkResponses?: boolean;
 }
 
 interface PlatformAppDeps {
@@ -107,14 +107,23 @@ interface PlatformAppDeps {
   isSignedIn(request: Parameters<ClientAddress["ip"]>[0]): Promise<boolean>;
   rateLimit: RateLimit;
   /** Counts a response. */
-  onAnswer: NonNullable<Parameters<typeof createApi>[0]["onAnswer"]>;
+  onResponse: NonNullable<Parameters<typeof createApi>[0]["onResponse"]>;
 }
 
 /** The v4 API with all operations. */
 export function createPlatformApp(
   modules: PlatformModules,
-  { settings, version, workerUrl, diagnose, isOwnHost, server, components, checkAnswers = false }: PlatformApiOptions,
-  { accessControl, address, changes, isSignedIn, rateLimit, onAnswer }: PlatformAppDeps,
+  {
+    settings,
+    version,
+    workerUrl,
+    diagnose,
+    isOwnHost,
+    server,
+    components,
+    checkResponses = false,
+  }: PlatformApiOptions,
+  { accessControl, address, changes, isSignedIn, rateLimit, onResponse }: PlatformAppDeps,
   { clock, ids, log, lifecycle, tracing }: Basics,
 ): ReturnType<typeof createApi> {
   const { accounts, zones, mail, stream } = modules;
@@ -150,11 +159,11 @@ export function createPlatformApp(
     log,
     version,
     isSignedIn,
-    checkAnswers,
+    checkResponses,
     limits: modules.rateLimits,
     rateLimit,
     clientIp: address.ip,
-    onAnswer,
+    onResponse,
     changes: { audit: accounts.audit, zoneName: async (id) => (await zones.find(id))?.name },
     onChanged: (operation, params) => void changes.publish(operation, params),
   });

@@ -11,13 +11,13 @@ export interface ReadCache<Read> {
    * Stores the response of a URL that is read for the second time. Obtain `version` before reading the data: a concurrent
    * change then makes the entry outdated instead of wrong.
    */
-  put(url: string, version: number, answer: string, read: Read): void;
+  put(url: string, version: number, response: string, read: Read): void;
 }
 
 interface Entry<Read> {
   read: Read;
   version: number;
-  answer: string;
+  response: string;
   octets: number;
   /** True if the entry has been used since it was added or last examined. */
   used: boolean;
@@ -25,7 +25,7 @@ interface Entry<Read> {
 
 const MAX_CACHE_OCTETS = 32 * 1024 * 1024;
 /** A single long response must not evict many short ones. */
-const MAX_ANSWER_OCTETS = 256 * 1024;
+const MAX_RESPONSE_OCTETS = 256 * 1024;
 const MAX_RECENT_URLS = 2048;
 /** Longer URLs are never stored. */
 const MAX_URL_LENGTH = 1024;
@@ -71,14 +71,14 @@ export function createReadCache<Read>(maxOctets = MAX_CACHE_OCTETS): ReadCache<R
       if (entry === undefined) return undefined;
       if (entry.version !== version) return void forget(url, entry);
       entry.used = true;
-      return entry.answer;
+      return entry.response;
     },
     readAt: (url) => entries.get(url)?.read,
-    put(url, version, answer, read) {
+    put(url, version, response, read) {
       if (url.length > MAX_URL_LENGTH || !isRepeated(url)) return;
       // V8 uses two bytes per character for text with characters beyond Latin-1.
-      const entry = { read, version, answer, used: false, octets: 2 * (answer.length + url.length) };
-      if (entry.octets > MAX_ANSWER_OCTETS) return;
+      const entry = { read, version, response, used: false, octets: 2 * (response.length + url.length) };
+      if (entry.octets > MAX_RESPONSE_OCTETS) return;
       const before = entries.get(url);
       if (before !== undefined) forget(url, before);
       entries.set(url, entry);

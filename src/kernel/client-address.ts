@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import { networkSet, plainAddress } from "./networks.ts";
+import { networkSet, unmappedAddress } from "./networks.ts";
 
 export interface ClientAddress {
   /** Returns the client's address: the peer, or the address that a trusted proxy reports. */
@@ -60,4 +60,4 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
   };
 }
 
-const toPlainAddress = (address: string | undefined) => (address === undefined ? undefined : plainAddress(address));
+const toPlainAddress = (address: string | undefined) => (address === undefined ? undefined : unmappedAddress(address));

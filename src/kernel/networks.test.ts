@@ -7,7 +7,7 @@ import {
   networkOf,
   networkSet,
   parseNetwork,
-  plainAddress,
+  unmappedAddress,
 } from "./networks.ts";
 
 const refuse = (range: string) => new Error(`not ${range}`);
@@ -81,7 +81,7 @@ test("counts an IPv4 address or an IPv6 /64 as one client", () => {
   assert.equal(networkOf("64:ff9b::192.0.2.1"), "64:ff9b:0:0::/64");
   assert.notEqual(networkOf("2001:db8:0:1::1"), networkOf("2001:db8:0:2::1"));
   assert.deepEqual(
-    [plainAddress("::ffff:10.0.0.1"), plainAddress("::1"), plainAddress(undefined)],
+    [unmappedAddress("::ffff:10.0.0.1"), unmappedAddress("::1"), unmappedAddress(undefined)],
     ["10.0.0.1", "::1", ""],
   );
 });

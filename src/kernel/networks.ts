@@ -37,20 +37,20 @@ export function networkSet(ranges: readonly string[], refuse: (range: string) =>
     list.addSubnet(network.address, network.prefix, network.family);
   }
   return (ip) => {
-    const plain = plainAddress(ip).replace(/%.*$/, "");
+    const plain = unmappedAddress(ip).replace(/%.*$/, "");
     return ranges.length > 0 && isIP(plain) !== 0 && list.check(plain, isIPv6(plain) ? "ipv6" : "ipv4");
   };
 }
 
 /** Converts an IPv4-mapped IPv6 address (RFC 4291 2.5.5.2), as dual-stack sockets report it, to IPv4. */
-export const plainAddress = (ip: string | undefined): string => ip?.replace(/^::ffff:(?=\d+\.)/i, "") ?? "";
+export const unmappedAddress = (ip: string | undefined): string => ip?.replace(/^::ffff:(?=\d+\.)/i, "") ?? "";
 
 /**
  * Returns the network that shares one limit: an IPv4 address, or the /64 of an IPv6 address, because one customer is
  * usually assigned a whole /64 with its 2^64 addresses.
  */
 export function networkOf(ip: string): string {
-  const plain = plainAddress(ip);
+  const plain = unmappedAddress(ip);
   if (!isIPv6(plain)) return plain;
   const [head = "", tail] = plain.replace(/%.*$/, "").split("::");
   const groups = head === "" ? [] : head.split(":");

@@ -31,7 +31,7 @@ interface ServeHttpDeps {
   settings: Settings;
   origins: ReadonlyMap<string, SettingOrigin>;
   roles: ReadonlySet<Role>;
-  options: Pick<ServeOptions, "version" | "checkAnswers">;
+  options: Pick<ServeOptions, "version" | "checkResponses">;
   graceMs: number;
   nodeId: string;
   /** The account whose workers are reachable under /workers/<worker>/. */
@@ -48,7 +48,7 @@ export function createServeHttp(
     settings,
     origins,
     roles,
-    options: { version, checkAnswers = false },
+    options: { version, checkResponses = false },
     graceMs,
     nodeId,
     account,
@@ -135,7 +135,7 @@ export function createServeHttp(
         clock,
         nodes: () => clusterFindings(cluster),
       }),
-      checkAnswers,
+      checkResponses,
       server: {
         describe: () => ({
           version,

@@ -27,7 +27,7 @@ export interface ServeOptions {
   /** Small values for tests. */
   limits?: { runtime?: RuntimeOptions["limits"]; graceMs?: number };
   /** For tests: a response that violates its schema fails the request. */
-  checkAnswers?: boolean;
+  checkResponses?: boolean;
 }
 
 /** Options for running `reelpost serve` in a terminal. */

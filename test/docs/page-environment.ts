@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FREE_PORTS, freePort } from "../support/free-ports.ts";
 import { installPackage } from "../support/package-folder.ts";
-import { programMain } from "../support/program.ts";
+import { programEntry } from "../support/program.ts";
 import { WRANGLER_NODE_OPTIONS } from "../support/wrangler.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -24,7 +24,7 @@ const reelpost = ({ http, smtp }: { http: number; smtp: number }) => `case "\${1
   dev | serve) command=$1; shift; set -- "$command" --port ${http} --smtp-port ${smtp} "$@" ;;
   login) set -- "$@" --url "$SERVER_URL" --token "$SERVER_TOKEN" ;;
 esac
-exec "${process.execPath}" "${programMain}" "$@"`;
+exec "${process.execPath}" "${programEntry}" "$@"`;
 
 /** Lines that a server prints when it is ready, or that `tail` prints when it is connected. */
 export const readyLine = /http:\/\/127\.0\.0\.1:\d+|^connected to /m;

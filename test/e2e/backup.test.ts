@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { programMain } from "../support/program.ts";
+import { programEntry } from "../support/program.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
 import { ask, createApi, TOKEN } from "./serve-client.ts";
 
@@ -27,7 +27,7 @@ interface CliResult {
 
 const run = (...args: string[]) =>
   new Promise<CliResult>((resolve) => {
-    execFile(process.execPath, [programMain, ...args, "--json"], (err, stdout) =>
+    execFile(process.execPath, [programEntry, ...args, "--json"], (err, stdout) =>
       resolve({ code: err === null ? 0 : Number(err.code), body: JSON.parse(stdout) as unknown }),
     );
   });

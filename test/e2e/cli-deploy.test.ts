@@ -9,7 +9,7 @@ import { folderWith, runCli, type Ran } from "../../src/cli/cli.testing.ts";
 import { freePort } from "../support/free-ports.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
-import { programMain } from "../support/program.ts";
+import { programEntry } from "../support/program.ts";
 
 const SOURCE = `
 export default {
@@ -36,7 +36,7 @@ describe("the command line against a server: each step builds on the one before"
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
     return ran;
   };
-  const answer = async () =>
+  const response = async () =>
     (await fetch(`${server.ready.url}/workers/letters/`)).json() as Promise<Record<string, unknown>>;
 
   before(async () => {
@@ -94,7 +94,7 @@ describe("the command line against a server: each step builds on the one before"
   test("a deployed worker responds with its bindings, and a secret is available immediately and kept by the next deployment", async () => {
     const first = (await run(["deploy", "--message", "first", "--json"])).json;
     assert.deepEqual([first.first, first.crons], [true, ["0 3 * * *"]]);
-    assert.deepEqual(await answer(), {
+    assert.deepEqual(await response(), {
       greeting: "hi",
       key: null,
       note: "good day",
@@ -102,20 +102,23 @@ describe("the command line against a server: each step builds on the one before"
       mails: 2,
     });
     await run(["secret", "put", "API_KEY"], { stdin: "s3cret\n" });
-    assert.equal((await answer())["key"], "s3cret");
+    assert.equal((await response())["key"], "s3cret");
     const second = (await run(["deploy", "--var", "GREETING:hello", "--json"])).json;
-    assert.deepEqual([second.first, (await answer())["greeting"], (await answer())["key"]], [false, "hello", "s3cret"]);
+    assert.deepEqual(
+      [second.first, (await response())["greeting"], (await response())["key"]],
+      [false, "hello", "s3cret"],
+    );
     assert.equal((await run(["deployments", "status", "--json"])).json.versions[0].version_id, second.version_id);
   });
 
   test("an uploaded version is not live until it is deployed, and rollback restores the previous one", async () => {
-    const live = (await answer())["greeting"];
+    const live = (await response())["greeting"];
     const { version_id: id } = (await run(["versions", "upload", "--var", "GREETING:later", "--json"])).json;
-    assert.equal((await answer())["greeting"], live);
+    assert.equal((await response())["greeting"], live);
     await run(["rollback", id, "--yes"]);
-    assert.equal((await answer())["greeting"], "later");
+    assert.equal((await response())["greeting"], "later");
     await run(["rollback", "--yes"]);
-    assert.equal((await answer())["greeting"], live);
+    assert.equal((await response())["greeting"], live);
     assert.deepEqual(
       (await run(["versions", "list", "--json"])).json.map(({ number }: { number: number }) => number),
       [4, 3, 2, 1],
@@ -127,7 +130,7 @@ describe("the command line against a server: each step builds on the one before"
     "tail shows failures, reconnects after a server restart, and leaves nothing behind",
     { timeout: 240_000 },
     async () => {
-      const tail = spawn(process.execPath, [programMain, "tail", "--status", "error", "--json"], {
+      const tail = spawn(process.execPath, [programEntry, "tail", "--status", "error", "--json"], {
         cwd,
         env: { PATH: process.env["PATH"], HOME: cwd, NO_COLOR: "1" },
         stdio: ["ignore", "pipe", "pipe"],

@@ -10,7 +10,7 @@ import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
 import { startSink } from "../../src/mail/outbound/outbound.testing.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
-import { programMain } from "../support/program.ts";
+import { programEntry } from "../support/program.ts";
 
 /** Replies that the next hop sends for each recipient; if empty, it accepts every recipient. */
 const answers = new Map<string, string>();
@@ -274,7 +274,7 @@ describe("the command line sends mail and shows the status of all mail: each ste
   test("the log is followed until Ctrl-C", async () => {
     const child = spawn(
       process.execPath,
-      [programMain, "email", "log", "--follow", "--json", "--limit", "1", "--to", "follow@example.net"],
+      [programEntry, "email", "log", "--follow", "--json", "--limit", "1", "--to", "follow@example.net"],
       {
         cwd: data,
         env: { PATH: process.env.PATH, HOME: data, API_BASE_URL: server.ready.api, API_TOKEN: server.ready.token! },

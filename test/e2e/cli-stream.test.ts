@@ -10,7 +10,7 @@ import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
 import { clip, needsFfmpeg, runFfmpeg } from "../support/media.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope, type Scope } from "./dev-bench.ts";
-import { programMain } from "../support/program.ts";
+import { programEntry } from "../support/program.ts";
 
 /**
  * A proxy to the server that can inject failures: one action, performed once, on a connection that has carried a given
@@ -155,7 +155,7 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
           },
         }),
     );
-    const child = spawn(process.execPath, [programMain, "stream", "upload", "large.mp4"], {
+    const child = spawn(process.execPath, [programEntry, "stream", "upload", "large.mp4"], {
       cwd: data,
       env: {
         PATH: process.env.PATH,

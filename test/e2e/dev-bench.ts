@@ -8,7 +8,7 @@ import { createTransport } from "nodemailer";
 import type { DevEvent, EmailEvent } from "../../src/dev/index.ts";
 import { silentLog } from "../../src/kernel/index.ts";
 import { startDev, type DevOptions, type DevServer } from "../../src/server/index.ts";
-import { programMain } from "../support/program.ts";
+import { programEntry } from "../support/program.ts";
 
 /** Releases its resources when a test ends: a TestContext, or a separate scope for a whole suite. */
 export interface Scope {
@@ -121,7 +121,7 @@ export interface ServerProcess {
 /** Runs `reelpost dev --json` as a separate process. Rejects with its stderr if it exits before it is ready. */
 export async function spawnDev(t: Scope, cwd: string, args: string[] = []): Promise<ServerProcess> {
   const ports = ["--port", "--smtp-port"].flatMap((option) => (args.includes(option) ? [] : [option, "0"]));
-  const child = spawn(process.execPath, [programMain, "dev", "--json", ...ports, ...args], {
+  const child = spawn(process.execPath, [programEntry, "dev", "--json", ...ports, ...args], {
     cwd,
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, NO_COLOR: "1" },

@@ -68,7 +68,7 @@ describe("reelpost dev in a pipe", () => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     const patient = await spawnDev(t, folder);
     const gate = await openGate(t);
-    const answer = send(patient.ready.url, { "X-Gate": gate.url });
+    const response = send(patient.ready.url, { "X-Gate": gate.url });
     const open = await gate.reached();
     // Two signals in quick succession count as one request: a process group receives one directly and one from the
     // launcher. (Two signals of the same kind could be merged.)
@@ -77,7 +77,7 @@ describe("reelpost dev in a pipe", () => {
     const notice = () => patient.printed.find(({ event }) => event === "notice");
     while (notice() === undefined) await sleep(20);
     open();
-    assert.equal((await answer).status, 200);
+    assert.equal((await response).status, 200);
     assert.deepEqual(await patient.exited, { code: 0, signal: null });
     assert.equal(patient.printed.findLast(({ event }) => event === "email")?.outcome, "ok");
     assert.match(String(notice()!.text), /^Waiting for work in progress/);

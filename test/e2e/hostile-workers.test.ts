@@ -93,9 +93,9 @@ describe("a hostile worker", { concurrency: true }, () => {
         "sec-websocket-key": Buffer.alloc(16).toString("base64"),
       },
     }).end();
-    const [answer, socket] = (await once(upgraded, "upgrade")) as [IncomingMessage, Socket];
+    const [response, socket] = (await once(upgraded, "upgrade")) as [IncomingMessage, Socket];
     socket.destroy();
-    assert.deepEqual([answer.statusCode, ...of(answer).slice(0, 2)], [101, "undefine", "undefine"]);
+    assert.deepEqual([response.statusCode, ...of(response).slice(0, 2)], [101, "undefine", "undefine"]);
   });
 
   test("receives no service worker requests on a shared host", async () => {

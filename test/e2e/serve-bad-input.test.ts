@@ -209,8 +209,8 @@ describe("bad input to the API", { concurrency: true }, () => {
       headers: { authorization: "Bearer nobody", ...MULTIPART, "content-length": "1000000" },
     }).on("error", () => {});
     slow.write(metadata());
-    const [answer] = (await once(slow, "response")) as [IncomingMessage];
-    assert.equal(answer.statusCode, 401);
+    const [response] = (await once(slow, "response")) as [IncomingMessage];
+    assert.equal(response.statusCode, 401);
     slow.destroy();
   });
 

@@ -188,7 +188,7 @@ export async function servePlatform(
     cwd: dataDir,
     version: "0.0.0",
     log: silentLog,
-    checkAnswers: true,
+    checkResponses: true,
     ...rest,
     env: {
       REELPOST_DATA_DIR: dataDir,

@@ -10,7 +10,7 @@ import { startFaultyS3 } from "../support/faulty-s3.ts";
 import { letter, mailWorldOf, sendRaw } from "../support/mail-world.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { startCluster, type Cluster } from "../support/postgres.ts";
-import { programMain } from "../support/program.ts";
+import { programEntry } from "../support/program.ts";
 import { createS3Client, onS3, type TestBucket } from "../support/radosgw.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
 import { ask, createApi, sendMail, TOKEN } from "./serve-client.ts";
@@ -29,7 +29,7 @@ function runJson(command: string[], env: Record<string, string>): Promise<any> {
   return new Promise((resolve, reject) => {
     execFile(
       process.execPath,
-      [programMain, ...command, "--json"],
+      [programEntry, ...command, "--json"],
       { env: { ...process.env, ...env } },
       (_, output, errors) => {
         try {

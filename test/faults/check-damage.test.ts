@@ -17,7 +17,7 @@ import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask, createApi, TOKEN } from "../e2e/serve-client.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
-import { programMain } from "../support/program.ts";
+import { programEntry } from "../support/program.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
 
 const OBJECT = `
@@ -41,7 +41,7 @@ interface Report {
 
 async function check(dataDirectory: string, ...args: string[]): Promise<Report> {
   const { stdout } = await new Promise<{ stdout: string }>((resolve) => {
-    execFile(process.execPath, [programMain, "check", "--json", "--data-dir", dataDirectory, ...args], (_, output) =>
+    execFile(process.execPath, [programEntry, "check", "--json", "--data-dir", dataDirectory, ...args], (_, output) =>
       resolve({ stdout: output }),
     );
   });

@@ -115,7 +115,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   assert.equal((await settled(server, encoded, 120_000)).status.state, "ready", server.log());
   await check(objects, encoded, ladder);
   assert.equal((await settled(server, await uploadForm(server, await clip()))).status.state, "ready");
-  t.diagnostic(JSON.stringify({ offset, wanted: wanted.status, ...(await viewer.stop()) }));
+  t.diagnostic(JSON.stringify({ offset, wanted: ranged.status, ...(await viewer.stop()) }));
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
   assert.deepEqual(objectsByPrefix(objects, ".tmp"), []);
   assert.deepEqual(

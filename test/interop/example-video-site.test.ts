@@ -11,7 +11,7 @@ import { openBrowser, openPage, withoutChromium } from "../support/browser.ts";
 import { clip, mediaClips, needsFfmpeg } from "../support/media.ts";
 import { temporaryFolder } from "../support/serve.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
-import { programMain } from "../support/program.ts";
+import { programEntry } from "../support/program.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const example = join(root, "examples", "video-site");
@@ -55,7 +55,7 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
       }),
     );
     const reelpost = (...args: string[]) =>
-      run(process.execPath, [programMain, ...args], {
+      run(process.execPath, [programEntry, ...args], {
         env: { ...process.env, API_BASE_URL: api, API_TOKEN: token, ACCOUNT_ID: account },
         timeout: PATIENCE_MS,
       });
@@ -147,12 +147,12 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
     });
     const notify = async (time: number, by: string, sent = body) => {
       const signature = `time=${time},sig1=${createHmac("sha256", by).update(`${time}.${body}`).digest("hex")}`;
-      const answer = await fetch(`${platform.url}/workers/video-site/webhook`, {
+      const response = await fetch(`${platform.url}/workers/video-site/webhook`, {
         method: "POST",
         body: sent,
         headers: { "webhook-signature": signature },
       });
-      return [answer.status, (await answer.text()).trim()];
+      return [response.status, (await response.text()).trim()];
     };
     const now = Math.floor(Date.now() / 1000);
     assert.deepEqual(await notify(now, "guessed"), [403, "the signature is wrong"]);

@@ -179,10 +179,10 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       const statuses = () =>
         Promise.all(
           [...urls, media, new URL(segment, media)].map(async (url) => {
-            const answer = await fetch(url);
-            const body = await answer.text();
-            assert.notEqual(answer.status, 424, body);
-            return answer.status;
+            const response = await fetch(url);
+            const body = await response.text();
+            assert.notEqual(response.status, 424, body);
+            return response.status;
           }),
         );
       const set = (recording: object) =>

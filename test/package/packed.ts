@@ -59,8 +59,8 @@ test(
     const server = await start(project, "dev");
     try {
       const message = await readFile(join(project, "messages", "hello.eml"));
-      const answer = await fetch(`${server.url}/__email`, { method: "POST", body: message });
-      assert.deepEqual([answer.status, await answer.text()], [200, "Worker successfully processed email"]);
+      const response = await fetch(`${server.url}/__email`, { method: "POST", body: message });
+      assert.deepEqual([response.status, await response.text()], [200, "Worker successfully processed email"]);
       const event = await server.event("email");
       assert.equal(event.outcome, "ok");
     } finally {
@@ -140,8 +140,8 @@ async function deploySomething(project: string) {
     );
     reelpost("d1", "execute", "counter", "--file", "seed.sql", "--yes");
     reelpost("deploy");
-    const answer = await fetch(`${server.url}/workers/counter/`);
-    assert.deepEqual([answer.status, await answer.text()], [200, "seen 2"]);
+    const response = await fetch(`${server.url}/workers/counter/`);
+    assert.deepEqual([response.status, await response.text()], [200, "seen 2"]);
     // Pages and browser code are built before packing.
     const documentation = await fetch(`${new URL(server.ready.dashboard!).origin}/docs/settings`);
     assert.deepEqual([documentation.status, (await documentation.text()).includes("<h1>Settings</h1>")], [200, true]);

@@ -11,4 +11,4 @@ const sources = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
  * The main module that tests start as `reelpost`: the bundle, as users receive it, or the sources if a test file runs
  * alone.
  */
-export const programMain = process.env[PROGRAM] ?? sources;
+export const programEntry = process.env[PROGRAM] ?? sources;

@@ -43,13 +43,13 @@ interface PrivateS3Server extends S3Server {
 }
 
 /** scripts/test.ts starts one server for all test files and passes its address in this variable, as JSON. */
-export const SHARED_S3 = "REELPOST_TEST_S3";
+export const SHARED_S3_VARIABLE = "REELPOST_TEST_S3";
 
-const s3Available = (): boolean => Boolean(process.env[SHARED_S3]) || findCeph();
+const s3Available = (): boolean => Boolean(process.env[SHARED_S3_VARIABLE]) || findCeph();
 
 /** Resolves with the shared server, or a private one; undefined if Ceph is not installed. */
 export async function startS3(): Promise<S3Server | undefined> {
-  const shared = process.env[SHARED_S3];
+  const shared = process.env[SHARED_S3_VARIABLE];
   if (shared) return { ...(JSON.parse(shared) as S3Address), stop: async () => {} };
   return findCeph() ? startPrivateS3() : undefined;
 }

@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { FREE_PORTS } from "./free-ports.ts";
 import { replacementObjectsUrl } from "./objects-lane.ts";
-import { programMain } from "./program.ts";
+import { programEntry } from "./program.ts";
 
 interface Scope {
   after(stop: () => Promise<void>): void;
@@ -76,7 +76,7 @@ export async function spawnServe(
   const folder = dataDirectory ?? (await temporaryFolder(t));
   const objectsUrl = replacementObjectsUrl(resolve(folder, env["REELPOST_OBJECTS_DIR"] ?? "objects"));
   const ports = ["--port", "--smtp-port"].flatMap((option) => (args.includes(option) ? [] : [option, "0"]));
-  const child = spawn(process.execPath, [programMain, "serve", "--json", "--data-dir", folder, ...ports, ...args], {
+  const child = spawn(process.execPath, [programEntry, "serve", "--json", "--data-dir", folder, ...ports, ...args], {
     cwd: folder,
     stdio: ["ignore", "pipe", "pipe", ...(listening === undefined ? [] : [listening])],
     // The default rate limit would make the tests wait for each other.

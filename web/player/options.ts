@@ -28,12 +28,12 @@ export function readOptions(query: URLSearchParams): PlayerOptions {
     loop: isOn(query, "loop"),
     controls: query.get("controls") !== "false",
     preload: readPreload(query.get("preload")),
-    poster: webAddress(query.get("poster")),
+    poster: httpUrl(query.get("poster")),
     primaryColor: query.get("primaryColor") ?? undefined,
     letterboxColor: query.get("letterboxColor") ?? undefined,
     defaultTextTrack: query.get("defaultTextTrack") ?? undefined,
     startTime: readTime(query.get("startTime")),
-    adUrl: webAddress(query.get("ad-url")),
+    adUrl: httpUrl(query.get("ad-url")),
     dvr: isOn(query, "dvrEnabled"),
     src: query.get("src") ?? undefined,
     parentOrigin: originOf(query.get("parentOrigin")),
@@ -85,13 +85,13 @@ export function readTime(text: string | null): number {
 }
 
 /** Accepts only http and https URLs: never `javascript:` or `data:`. */
-export function webAddress(value: unknown, base?: string): string | undefined {
+export function httpUrl(value: unknown, base?: string): string | undefined {
   if (typeof value !== "string" || value === "" || !URL.canParse(value, base)) return undefined;
   const url = new URL(value, base);
   return url.protocol === "https:" || url.protocol === "http:" ? url.href : undefined;
 }
 
 function originOf(value: string | null): string | undefined {
-  const address = webAddress(value);
+  const address = httpUrl(value);
   return address === undefined ? undefined : new URL(address).origin;
 }

@@ -1,7 +1,7 @@
 import type { Property, Reading, TimeSpan } from "../shared/messages.ts";
 import type { App } from "./app.ts";
 import { setAccent, setLetterbox } from "./colors.ts";
-import { readPreload, webAddress } from "./options.ts";
+import { readPreload, httpUrl } from "./options.ts";
 
 export interface Properties {
   /** Returns the current value of every property. */
@@ -38,7 +38,7 @@ export function createProperties(app: App): Properties {
       app.preload();
     },
     poster(value) {
-      options.poster = webAddress(value);
+      options.poster = httpUrl(value);
       app.showPoster();
     },
     primaryColor(value) {
@@ -53,7 +53,7 @@ export function createProperties(app: App): Properties {
       options.defaultTextTrack = text(value);
       app.chooseCaptions(options.defaultTextTrack);
     },
-    adUrl: (value) => void (options.adUrl = webAddress(value)),
+    adUrl: (value) => void (options.adUrl = httpUrl(value)),
     src(value) {
       const id = idOf(value);
       if (id !== undefined && id !== app.video().id) void app.change(id);
@@ -110,7 +110,7 @@ const VIDEO_ID = /^[A-Za-z0-9_.-]{16,8192}$/;
 /** Finds a uid or token, alone or as the first path segment of a URL, whatever its host. */
 function idOf(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
-  const address = webAddress(value);
+  const address = httpUrl(value);
   const id = address === undefined ? value : new URL(address).pathname.split("/").find((part) => VIDEO_ID.test(part));
   return id !== undefined && VIDEO_ID.test(id) ? id : undefined;
 }

@@ -1,6 +1,6 @@
 import type { PlayerVideo } from "../../src/stream/player/page-config.ts";
 import { h, icon } from "./elements.ts";
-import { webAddress } from "./options.ts";
+import { httpUrl } from "./options.ts";
 
 const LINK =
   "M10.6 13.4a4 4 0 0 0 5.7 0l3-3a4 4 0 0 0-5.7-5.7l-1.4 1.4 1.1 1.1L14.7 5.8a2.4 2.4 0 0 1 3.5 3.5l-3 3a2.4 2.4 0 0 1-3.5 0zm2.8-2.8a4 4 0 0 0-5.7 0l-3 3a4 4 0 0 0 5.7 5.7l1.4-1.4-1.1-1.1-1.4 1.4a2.4 2.4 0 0 1-3.5-3.5l3-3a2.4 2.4 0 0 1 3.5 0z";
@@ -8,9 +8,9 @@ const COPIED_MS = 2000;
 
 /** Shows the logo, the title and the share link, if the owner of the video set them. */
 export function showDetails(top: HTMLElement, { title, share_link, channel_link, logo }: PlayerVideo["details"]): void {
-  const channel = webAddress(channel_link);
-  const logoUrl = webAddress(logo);
-  const shareUrl = webAddress(share_link);
+  const channel = httpUrl(channel_link);
+  const logoUrl = httpUrl(logo);
+  const shareUrl = httpUrl(share_link);
   const image =
     logoUrl === undefined
       ? undefined

@@ -1,4 +1,4 @@
-import { isIP, parseNetwork, plainAddress } from "../../kernel/networks.ts";
+import { isIP, parseNetwork, unmappedAddress } from "../../kernel/networks.ts";
 
 const ADDRESS_BITS = 128n;
 
@@ -7,7 +7,7 @@ const ADDRESS_BITS = 128n;
  * addresses is then a range of keys. Empty for anything else.
  */
 export function ipKey(ip: string | undefined): string {
-  const value = valueOf(plainAddress(ip).replace(/%.*$/, ""));
+  const value = valueOf(unmappedAddress(ip).replace(/%.*$/, ""));
   return value === undefined ? "" : keyOf(value);
 }
 

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { accountErrors, type Accounts } from "../../accounts/index.ts";
-import { answer, pageAnswer, route, type Route } from "../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../operation.ts";
 import { pageQuery, pageRequest } from "../paging.ts";
 import { accountResult, direction, idResult, showAccount } from "./account-schema.ts";
 
@@ -25,7 +25,7 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
     },
     async ({ caller, query }) => {
       const page = pageRequest(query);
-      return pageAnswer(await accounts.list(caller, page, query), page, showAccount);
+      return respondWithPage(await accounts.list(caller, page, query), page, showAccount);
     },
   ),
 
@@ -43,7 +43,7 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
       audit: { account: ({ after }) => (after as z.input<typeof accountResult>).id },
       result: accountResult,
     },
-    async ({ caller, body }) => answer(showAccount(await accounts.create(caller, body))),
+    async ({ caller, body }) => respond(showAccount(await accounts.create(caller, body))),
   ),
 
   route(
@@ -56,7 +56,7 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
       permission: null,
       result: accountResult,
     },
-    async ({ caller, params }) => answer(showAccount(await accounts.get(caller, params.account_id!))),
+    async ({ caller, params }) => respond(showAccount(await accounts.get(caller, params.account_id!))),
   ),
 
   route(
@@ -85,7 +85,7 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
         ...(abuseContact !== undefined && { abuseContactEmail: abuseContact || undefined }),
         ...(requireTwofactor != null && { enforceTwofactor: requireTwofactor }),
       };
-      return answer(
+      return respond(
         showAccount(await accounts.update(params.account_id!, { name, type: kind, settings: settingsChange })),
       );
     },
@@ -105,7 +105,7 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
     },
     async ({ params }) => {
       await accounts.delete(params.account_id!);
-      return answer({ id: params.account_id! });
+      return respond({ id: params.account_id! });
     },
   ),
 ];

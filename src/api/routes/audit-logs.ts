@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { AuditEntry, AuditLog, AuditQuery, AuditScope } from "../../accounts/index.ts";
-import { pageAnswer, route, type Answer, type Call, type Route } from "../operation.ts";
+import { respondWithPage, route, type OperationResponse, type Call, type Route } from "../operation.ts";
 import { pageQuery, pageRequest } from "../paging.ts";
 import { direction } from "./account-schema.ts";
 import { auditLogCsv } from "./audit-log-csv.ts";
@@ -125,11 +125,14 @@ const filterOf = (query: z.output<typeof auditQuery>): AuditQuery => ({
 });
 
 export function auditLogRoutes({ audit }: { audit: Pick<AuditLog, "list"> }): Route[] {
-  async function list(scope: AuditScope, query: z.output<typeof auditQuery>): Promise<Answer<Entries> | Response> {
+  async function list(
+    scope: AuditScope,
+    query: z.output<typeof auditQuery>,
+  ): Promise<OperationResponse<Entries> | Response> {
     const filter = filterOf(query);
     if (query.export) return auditLogCsv((page) => audit.list(scope, filter, page));
     const page = pageRequest(query);
-    return pageAnswer(await audit.list(scope, filter, page), page, showEntry);
+    return respondWithPage(await audit.list(scope, filter, page), page, showEntry);
   }
 
   return [

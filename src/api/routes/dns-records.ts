@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Zones } from "../../zones/index.ts";
-import { answer, pageAnswer, route, type Route } from "../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../operation.ts";
 import { pageRequest } from "../paging.ts";
 import { recordListQuery, recordQuery } from "./dns-record-filters.ts";
 import {
@@ -41,7 +41,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
         const zone = params.zone_id!;
         const page = pageRequest(query);
         const recordFilter = await recordQuery(query, async () => (await zones.get(zone)).name);
-        return pageAnswer(await records.list(zone, recordFilter, page), page, showRecord);
+        return respondWithPage(await records.list(zone, recordFilter, page), page, showRecord);
       },
     ),
     route(
@@ -56,7 +56,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
         result: recordSchema,
       },
       async ({ params, body }) =>
-        answer(showRecord(await records.create(await zones.get(params.zone_id!), recordRequestOf(body)))),
+        respond(showRecord(await records.create(await zones.get(params.zone_id!), recordRequestOf(body)))),
     ),
     route(
       {
@@ -69,7 +69,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
         version,
         result: recordSchema,
       },
-      async ({ params }) => answer(showRecord(await records.get(params.zone_id!, params.dns_record_id!))),
+      async ({ params }) => respond(showRecord(await records.get(params.zone_id!, params.dns_record_id!))),
     ),
     route(
       {
@@ -83,7 +83,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
         result: recordSchema,
       },
       async ({ params, body }) =>
-        answer(
+        respond(
           showRecord(
             await records.replace(await zones.get(params.zone_id!), params.dns_record_id!, recordRequestOf(body)),
           ),
@@ -101,7 +101,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
         result: recordSchema,
       },
       async ({ params, body }) =>
-        answer(
+        respond(
           showRecord(await records.update(await zones.get(params.zone_id!), params.dns_record_id!, changeOf(body))),
         ),
     ),
@@ -117,7 +117,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
       },
       async ({ params }) => {
         await records.delete(await zones.get(params.zone_id!), params.dns_record_id!);
-        return answer({ id: params.dns_record_id! });
+        return respond({ id: params.dns_record_id! });
       },
     ),
     route(
@@ -139,7 +139,7 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
           puts: (puts ?? []).map(({ id, ...body }) => ({ id, request: recordRequestOf(body) })),
           posts: (posts ?? []).map(recordRequestOf),
         });
-        return answer({
+        return respond({
           deletes: done.deletes.map(showRecord),
           patches: done.patches.map(showRecord),
           puts: done.puts.map(showRecord),

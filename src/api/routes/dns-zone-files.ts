@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { zoneErrors, type Zones } from "../../zones/index.ts";
-import { answer, route, type Route } from "../operation.ts";
+import { respond, route, type Route } from "../operation.ts";
 import { recordSchema } from "./dns-record-schemas.ts";
 
 const MIB = 1024 * 1024;
@@ -30,7 +30,7 @@ export function zoneFileRoutes(zones: Zones): Route[] {
         const parts = await form();
         const text = await fileText(parts.get("file"));
         const { added, parsed } = await records.import(zone, text, { proxied: parts.get("proxied") === "true" });
-        return answer({ recs_added: added, total_records_parsed: parsed });
+        return respond({ recs_added: added, total_records_parsed: parsed });
       },
     ),
     route(
@@ -65,7 +65,7 @@ export function zoneFileRoutes(zones: Zones): Route[] {
       },
       async ({ params }) => {
         const { records: recordCount, quota } = await records.usage(params.zone_id!);
-        return answer({ record_usage: recordCount, record_quota: quota });
+        return respond({ record_usage: recordCount, record_quota: quota });
       },
     ),
     ...scanRoutes,
@@ -85,7 +85,7 @@ const scanRoutes: Route[] = [
       permission: "DNS Write",
       result: importResult,
     },
-    async () => answer({ recs_added: 0, total_records_parsed: 0 }),
+    async () => respond({ recs_added: 0, total_records_parsed: 0 }),
   ),
   route(
     {
@@ -98,7 +98,7 @@ const scanRoutes: Route[] = [
       permission: "DNS Write",
       result: z.object({}),
     },
-    async () => answer({}),
+    async () => respond({}),
   ),
   route(
     {
@@ -110,7 +110,7 @@ const scanRoutes: Route[] = [
       permission: "DNS Read",
       result: z.array(recordSchema),
     },
-    async () => answer([], { info: { page: 1, per_page: 20, count: 0, total_count: 0, total_pages: 0 } }),
+    async () => respond([], { info: { page: 1, per_page: 20, count: 0, total_count: 0, total_pages: 0 } }),
   ),
   route(
     {
@@ -129,7 +129,7 @@ const scanRoutes: Route[] = [
     },
     async ({ body: { accepts, rejects } }) => {
       if ((accepts?.length ?? 0) + (rejects?.length ?? 0) > 0) throw zoneErrors.noRecord();
-      return answer({ accepts: [], rejects: [] });
+      return respond({ accepts: [], rejects: [] });
     },
   ),
 ];

@@ -5,7 +5,7 @@ import type { Mail } from "../../mail/index.ts";
 import type { VideoCatalog } from "../../stream/index.ts";
 import { hiddenZones } from "../hidden-zones.ts";
 import { apiErrors } from "../errors.ts";
-import { answer, route, type Route } from "../operation.ts";
+import { respond, route, type Route } from "../operation.ts";
 
 const STATUSES = ["ok", "warning", "error"] as const;
 
@@ -167,7 +167,7 @@ export function healthRoutes({ components, mail, stream, operator, clock }: Heal
         const attention = items.flat();
         const found = new Set([...parts, ...attention].map(({ status }) => status));
         const status = STATUSES.findLast((one) => found.has(one)) ?? "ok";
-        return answer({
+        return respond({
           status,
           components: parts,
           attention,

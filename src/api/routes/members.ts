@@ -8,7 +8,7 @@ import {
   type Role,
   type RoleDescription,
 } from "../../accounts/index.ts";
-import { answer, pageAnswer, route, type Route } from "../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../operation.ts";
 import { pageQuery, pageRequest } from "../paging.ts";
 import { direction, idResult } from "./account-schema.ts";
 import { areaPermissionsOf, areaPermissionsResult } from "./role-schema.ts";
@@ -110,7 +110,7 @@ export const memberRoutes = ({ members }: { members: Members }): Route[] => [
     },
     async ({ params, query }) => {
       const page = pageRequest(query);
-      return pageAnswer(await members.list(params.account_id!, page, query), page, showMember);
+      return respondWithPage(await members.list(params.account_id!, page, query), page, showMember);
     },
   ),
   route(
@@ -132,7 +132,7 @@ export const memberRoutes = ({ members }: { members: Members }): Route[] => [
       if (body.status === "accepted")
         throw accountErrors.badMember({ field: "status", reason: "the user must accept the invitation" });
       const request = { email: body.email, role: roleOf(body) };
-      return answer(showMember(await members.invite(caller, params.account_id!, request)));
+      return respond(showMember(await members.invite(caller, params.account_id!, request)));
     },
   ),
   route(
@@ -144,7 +144,7 @@ export const memberRoutes = ({ members }: { members: Members }): Route[] => [
       summary: "Get a member",
       result: memberResult,
     },
-    async ({ params }) => answer(showMember(await members.get(params.account_id!, params.member_id!))),
+    async ({ params }) => respond(showMember(await members.get(params.account_id!, params.member_id!))),
   ),
   route(
     {
@@ -157,7 +157,7 @@ export const memberRoutes = ({ members }: { members: Members }): Route[] => [
       result: memberResult,
     },
     async ({ params, body, caller }) =>
-      answer(showMember(await members.setRole(caller, params.account_id!, params.member_id!, roleOf(body)))),
+      respond(showMember(await members.setRole(caller, params.account_id!, params.member_id!, roleOf(body)))),
   ),
   route(
     {
@@ -170,7 +170,7 @@ export const memberRoutes = ({ members }: { members: Members }): Route[] => [
     },
     async ({ params }) => {
       await members.remove(params.account_id!, params.member_id!);
-      return answer({ id: params.member_id! });
+      return respond({ id: params.member_id! });
     },
   ),
   route(
@@ -183,7 +183,7 @@ export const memberRoutes = ({ members }: { members: Members }): Route[] => [
       result: memberResult,
     },
     async ({ params, caller }) =>
-      answer(showMember(await members.resend(caller, params.account_id!, params.member_id!))),
+      respond(showMember(await members.resend(caller, params.account_id!, params.member_id!))),
   ),
   route(
     {
@@ -198,7 +198,7 @@ export const memberRoutes = ({ members }: { members: Members }): Route[] => [
     async ({ query }) => {
       const page = pageRequest(query);
       const from = (page.page - 1) * page.perPage;
-      return pageAnswer({ items: roles.slice(from, from + page.perPage), total: roles.length }, page, showRole);
+      return respondWithPage({ items: roles.slice(from, from + page.perPage), total: roles.length }, page, showRole);
     },
   ),
   route(
@@ -210,6 +210,6 @@ export const memberRoutes = ({ members }: { members: Members }): Route[] => [
       summary: "Get a role",
       result: roleResult,
     },
-    async ({ params }) => answer(showRole(findRole(params.role_id!))),
+    async ({ params }) => respond(showRole(findRole(params.role_id!))),
   ),
 ];

@@ -7,7 +7,7 @@ import {
   type Memberships,
   type MembershipWithAccount,
 } from "../../accounts/index.ts";
-import { answer, pageAnswer, route, type Route } from "../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../operation.ts";
 import { pageQuery, pageRequest } from "../paging.ts";
 import { accountResult, direction, idResult, showAccount } from "./account-schema.ts";
 import { areaPermissionsOf, areaPermissionsResult } from "./role-schema.ts";
@@ -98,7 +98,7 @@ export const membershipRoutes = ({ memberships }: { memberships: Memberships }):
         order: query.order,
         direction: query.direction,
       });
-      return pageAnswer(found, page, showMembership);
+      return respondWithPage(found, page, showMembership);
     },
   ),
 
@@ -112,7 +112,7 @@ export const membershipRoutes = ({ memberships }: { memberships: Memberships }):
       permission: "Memberships Read",
       result: detailedResult,
     },
-    async ({ caller, params }) => answer(showDetails(await memberships.get(caller, params.membership_id!))),
+    async ({ caller, params }) => respond(showDetails(await memberships.get(caller, params.membership_id!))),
   ),
 
   route(
@@ -128,7 +128,7 @@ export const membershipRoutes = ({ memberships }: { memberships: Memberships }):
       result: detailedResult,
     },
     async ({ caller, params, body }) =>
-      answer(showDetails(await memberships.setStatus(caller, params.membership_id!, body.status))),
+      respond(showDetails(await memberships.setStatus(caller, params.membership_id!, body.status))),
   ),
 
   route(
@@ -144,7 +144,7 @@ export const membershipRoutes = ({ memberships }: { memberships: Memberships }):
     },
     async ({ caller, params }) => {
       await memberships.delete(caller, params.membership_id!);
-      return answer({ id: params.membership_id! });
+      return respond({ id: params.membership_id! });
     },
   ),
 ];

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../accounts/index.ts";
 import type { ClusterNode, ReplicationPeer } from "../../cluster/index.ts";
 import { apiErrors } from "../errors.ts";
-import { answer, route, type Route } from "../operation.ts";
+import { respond, route, type Route } from "../operation.ts";
 
 /** The server, for its operator. */
 export interface ServerInfo {
@@ -104,7 +104,7 @@ export function serverRoutes({ server, operator }: ServerRoutesDeps): Route[] {
       async ({ caller, params }) => {
         await requireOperator(caller, params.account_id!);
         const { startedAt, ...description } = server.describe();
-        return answer({ ...description, started: new Date(startedAt).toISOString() });
+        return respond({ ...description, started: new Date(startedAt).toISOString() });
       },
     ),
     route(
@@ -153,7 +153,7 @@ export function serverRoutes({ server, operator }: ServerRoutesDeps): Route[] {
       async ({ caller, params }) => {
         await requireOperator(caller, params.account_id!);
         const { node, nodes, clock, database, objects, leases } = await server.cluster();
-        return answer({
+        return respond({
           node,
           nodes: nodes.map(({ startedAt, silentMs, isDraining, address, roles, ...rest }) => ({
             ...rest,
@@ -200,7 +200,7 @@ export function serverRoutes({ server, operator }: ServerRoutesDeps): Route[] {
       },
       async ({ caller, params }) => {
         await requireOperator(caller, params.account_id!);
-        return answer(server.settings().map(({ preset, ...setting }) => ({ ...setting, default: preset })));
+        return respond(server.settings().map(({ preset, ...setting }) => ({ ...setting, default: preset })));
       },
     ),
     route(
@@ -225,7 +225,7 @@ export function serverRoutes({ server, operator }: ServerRoutesDeps): Route[] {
       },
       async ({ caller, params }) => {
         await requireOperator(caller, params.account_id!);
-        return answer(
+        return respond(
           (await server.certificates()).map(({ names, source, issuer, notBefore, notAfter, renewsAt, error }) => ({
             names,
             source,

@@ -7,7 +7,7 @@ import {
   type Tokens,
 } from "../../accounts/index.ts";
 import { offsetOf } from "../../kernel/index.ts";
-import { answer, pageAnswer, route, type Call, type Route } from "../operation.ts";
+import { respond, respondWithPage, route, type Call, type Route } from "../operation.ts";
 import { pageQuery, pageRequest } from "../paging.ts";
 import { secretField } from "../secret-fields.ts";
 import { direction, idResult } from "./account-schema.ts";
@@ -101,7 +101,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
           includeExpired: call.query.include_expired === "true",
           ...(call.query.direction && { direction: call.query.direction }),
         };
-        return pageAnswer(await tokens.list(owner(call), page, options), page, showToken);
+        return respondWithPage(await tokens.list(owner(call), page, options), page, showToken);
       },
     ),
 
@@ -118,7 +118,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
       },
       async (call) => {
         const { token, value } = await tokens.create(owner(call), tokenRequestOf(call.body), call.caller);
-        return answer({ ...showToken(token), value });
+        return respond({ ...showToken(token), value });
       },
     ),
 
@@ -136,7 +136,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
       async ({ query }) => {
         const page = pageRequest(query);
         const matchingGroups = findPermissionGroups(query);
-        return pageAnswer(
+        return respondWithPage(
           { items: matchingGroups.slice(offsetOf(page), offsetOf(page) + page.perPage), total: matchingGroups.length },
           page,
           showGroup,
@@ -156,7 +156,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
         result: verifyResult,
       },
       async (call) =>
-        answer(showVerified(await tokens.verify(call.caller, verified(call))), { messages: [VALID_MESSAGE] }),
+        respond(showVerified(await tokens.verify(call.caller, verified(call))), { messages: [VALID_MESSAGE] }),
     ),
 
     route(
@@ -169,7 +169,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
         permission: read,
         result: tokenResult,
       },
-      async (call) => answer(showToken(await tokens.get(owner(call), call.params.token_id!))),
+      async (call) => respond(showToken(await tokens.get(owner(call), call.params.token_id!))),
     ),
 
     route(
@@ -184,7 +184,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
         result: tokenResult,
       },
       async (call) =>
-        answer(
+        respond(
           showToken(await tokens.update(owner(call), call.params.token_id!, tokenRequestOf(call.body), call.caller)),
         ),
     ),
@@ -201,7 +201,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
       },
       async (call) => {
         await tokens.delete(owner(call), call.params.token_id!);
-        return answer({ id: call.params.token_id! });
+        return respond({ id: call.params.token_id! });
       },
     ),
 
@@ -217,7 +217,7 @@ function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens
         bodyOptional: true,
         result: secretField(z.string()),
       },
-      async (call) => answer(await tokens.roll(owner(call), call.params.token_id!, call.caller)),
+      async (call) => respond(await tokens.roll(owner(call), call.params.token_id!, call.caller)),
     ),
   ];
 }

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { describeRole, type Members, type ReceivedInvitation } from "../../accounts/index.ts";
 import type { Clock } from "../../kernel/index.ts";
-import { answer, route, type Route } from "../operation.ts";
+import { respond, route, type Route } from "../operation.ts";
 
 const INVITES_PATH = "/user/invites";
 const INVITE_PATH = `${INVITES_PATH}/{invite_id}`;
@@ -58,7 +58,7 @@ export function userInviteRoutes(
         permission: "Memberships Read",
         result: z.array(inviteResult),
       },
-      async ({ caller }) => answer((await invitations.list(caller.user.id)).map(showNow)),
+      async ({ caller }) => respond((await invitations.list(caller.user.id)).map(showNow)),
     ),
     route(
       {
@@ -70,7 +70,7 @@ export function userInviteRoutes(
         permission: "Memberships Read",
         result: inviteResult,
       },
-      async ({ caller, params }) => answer(showNow(await invitations.get(caller.user.id, params.invite_id!))),
+      async ({ caller, params }) => respond(showNow(await invitations.get(caller.user.id, params.invite_id!))),
     ),
     route(
       {
@@ -87,7 +87,7 @@ export function userInviteRoutes(
       async ({ caller, params, body: { status } }) => {
         const invitation = await invitations.get(caller.user.id, params.invite_id!);
         await invitations.answer(caller.user.id, invitation.id, status);
-        return answer(showInvite(invitation, status));
+        return respond(showInvite(invitation, status));
       },
     ),
   ];

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { AccountsModule, Session } from "../../accounts/index.ts";
-import { answer, pageAnswer, route, type Route } from "../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../operation.ts";
 import { pageQuery, pageRequest } from "../paging.ts";
 import { idResult } from "./account-schema.ts";
 
@@ -50,7 +50,7 @@ export const userSessionRoutes = ({ sessions }: Pick<AccountsModule, "sessions">
     },
     async ({ caller, query }) => {
       const page = pageRequest(query);
-      return pageAnswer(await sessions.list(caller, page), page, showSession(caller.sessionId));
+      return respondWithPage(await sessions.list(caller, page), page, showSession(caller.sessionId));
     },
   ),
 
@@ -64,7 +64,7 @@ export const userSessionRoutes = ({ sessions }: Pick<AccountsModule, "sessions">
       permission: "User Details Write",
       result: z.object({ revoked: z.number() }),
     },
-    async ({ caller }) => answer({ revoked: await sessions.revokeOthers(caller) }),
+    async ({ caller }) => respond({ revoked: await sessions.revokeOthers(caller) }),
   ),
 
   route(
@@ -79,7 +79,7 @@ export const userSessionRoutes = ({ sessions }: Pick<AccountsModule, "sessions">
     },
     async ({ caller, params }) => {
       await sessions.revoke(caller, params.session_id!);
-      return answer({ id: params.session_id! });
+      return respond({ id: params.session_id! });
     },
   ),
 ];

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { AccountsModule, Confirmation, Passkey } from "../../accounts/index.ts";
-import { answer, route, type Call, type Route } from "../operation.ts";
+import { respond, route, type Call, type Route } from "../operation.ts";
 import { secretField } from "../secret-fields.ts";
 import { idResult } from "./account-schema.ts";
 
@@ -92,7 +92,7 @@ const passwordRoutes = ({ passwords }: Pick<SignInDomains, "passwords">): Route[
         permission: "User Details Read",
         result: passwordResult,
       },
-      async (call) => answer(await show(call)),
+      async (call) => respond(await show(call)),
     ),
 
     route(
@@ -108,7 +108,7 @@ const passwordRoutes = ({ passwords }: Pick<SignInDomains, "passwords">): Route[
       },
       async (call) => {
         await passwords.set(call.caller, call.body.new_password, confirmationOf(call.body));
-        return answer(await show(call));
+        return respond(await show(call));
       },
     ),
 
@@ -126,7 +126,7 @@ const passwordRoutes = ({ passwords }: Pick<SignInDomains, "passwords">): Route[
       },
       async (call) => {
         await passwords.delete(call.caller, confirmationOf(call.body));
-        return answer(await show(call));
+        return respond(await show(call));
       },
     ),
   ];
@@ -148,7 +148,7 @@ const twoFactorRoutes = ({ twoFactor }: Pick<SignInDomains, "twoFactor">): Route
         permission: "User Details Read",
         result: twoFactorResult,
       },
-      async (call) => answer(await show(call)),
+      async (call) => respond(await show(call)),
     ),
 
     route(
@@ -163,7 +163,7 @@ const twoFactorRoutes = ({ twoFactor }: Pick<SignInDomains, "twoFactor">): Route
         bodyOptional: true,
         result: z.object({ secret: secretField(z.string()), uri: secretField(z.string()) }),
       },
-      async ({ caller, body }) => answer(await twoFactor.enrol(caller, confirmationOf(body))),
+      async ({ caller, body }) => respond(await twoFactor.enrol(caller, confirmationOf(body))),
     ),
 
     route(
@@ -177,7 +177,7 @@ const twoFactorRoutes = ({ twoFactor }: Pick<SignInDomains, "twoFactor">): Route
         body: z.object({ code: z.string().max(64) }),
         result: recoveryCodesResult,
       },
-      async ({ caller, body }) => answer({ recovery_codes: await twoFactor.confirm(caller, body.code) }),
+      async ({ caller, body }) => respond({ recovery_codes: await twoFactor.confirm(caller, body.code) }),
     ),
 
     route(
@@ -193,7 +193,7 @@ const twoFactorRoutes = ({ twoFactor }: Pick<SignInDomains, "twoFactor">): Route
         result: recoveryCodesResult,
       },
       async ({ caller, body }) =>
-        answer({ recovery_codes: await twoFactor.createRecoveryCodes(caller, confirmationOf(body)) }),
+        respond({ recovery_codes: await twoFactor.createRecoveryCodes(caller, confirmationOf(body)) }),
     ),
 
     route(
@@ -210,7 +210,7 @@ const twoFactorRoutes = ({ twoFactor }: Pick<SignInDomains, "twoFactor">): Route
       },
       async (call) => {
         await twoFactor.disable(call.caller, confirmationOf(call.body));
-        return answer(await show(call));
+        return respond(await show(call));
       },
     ),
   ];
@@ -227,7 +227,7 @@ const passkeyRoutes = ({ passkeys }: Pick<SignInDomains, "passkeys">): Route[] =
       permission: "User Details Read",
       result: z.array(passkeyResult),
     },
-    async ({ caller }) => answer((await passkeys.list(caller)).map(showPasskey)),
+    async ({ caller }) => respond((await passkeys.list(caller)).map(showPasskey)),
   ),
 
   route(
@@ -249,7 +249,7 @@ const passkeyRoutes = ({ passkeys }: Pick<SignInDomains, "passkeys">): Route[] =
         request.headers.get("origin") ?? "",
         confirmationOf(body),
       );
-      return answer({ options: { ...options }, ticket });
+      return respond({ options: { ...options }, ticket });
     },
   ),
 
@@ -265,7 +265,7 @@ const passkeyRoutes = ({ passkeys }: Pick<SignInDomains, "passkeys">): Route[] =
       result: passkeyResult,
     },
     async ({ caller, body: { ticket, name, response } }) =>
-      answer(
+      respond(
         showPasskey(
           await passkeys.register(caller, {
             ticket,
@@ -288,7 +288,7 @@ const passkeyRoutes = ({ passkeys }: Pick<SignInDomains, "passkeys">): Route[] =
       result: passkeyResult,
     },
     async ({ caller, params, body }) =>
-      answer(showPasskey(await passkeys.rename(caller, params.passkey_id!, body.name))),
+      respond(showPasskey(await passkeys.rename(caller, params.passkey_id!, body.name))),
   ),
 
   route(
@@ -305,7 +305,7 @@ const passkeyRoutes = ({ passkeys }: Pick<SignInDomains, "passkeys">): Route[] =
     },
     async ({ caller, params, body }) => {
       await passkeys.delete(caller, params.passkey_id!, confirmationOf(body));
-      return answer({ id: params.passkey_id! });
+      return respond({ id: params.passkey_id! });
     },
   ),
 ];

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { AccountsModule, Caller, User } from "../../accounts/index.ts";
-import { answer, route, type Route } from "../operation.ts";
+import { respond, route, type Route } from "../operation.ts";
 
 const tag = "User";
 
@@ -73,7 +73,7 @@ export const userRoutes = ({ users, twoFactor }: Pick<AccountsModule, "users" | 
         permission: "User Details Read",
         result: userResult,
       },
-      async ({ caller }) => answer(await show(caller, await users.get(caller))),
+      async ({ caller }) => respond(await show(caller, await users.get(caller))),
     ),
 
     route(
@@ -94,7 +94,7 @@ export const userRoutes = ({ users, twoFactor }: Pick<AccountsModule, "users" | 
         result: userResult,
       },
       async ({ caller, body: { first_name: firstName, last_name: lastName, telephone, country, zipcode } }) =>
-        answer(await show(caller, await users.update(caller, { firstName, lastName, telephone, country, zipcode }))),
+        respond(await show(caller, await users.update(caller, { firstName, lastName, telephone, country, zipcode }))),
     ),
   ];
 };

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { tailErrors, workerErrors, type Scripts, type Tail, type Tails } from "../../workers/index.ts";
 import type { ClientAddress } from "../../kernel/client-address.ts";
-import { answer, route, type Call, type Route } from "../operation.ts";
+import { respond, route, type Call, type Route } from "../operation.ts";
 import { tailPath } from "../tail-socket.ts";
 
 interface WorkersTailsRoutesOptions {
@@ -59,7 +59,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
       },
       async (call) => {
         const [account, script] = await scriptOf(call);
-        return answer(
+        return respond(
           showTail(
             await tails.create(account, script, {
               filters: call.body.filters,
@@ -85,7 +85,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
       async (call) => {
         const [newest, ...otherTails] = await tails.list(...(await scriptOf(call)));
         if (newest === undefined) throw tailErrors.tailMissing();
-        return answer(showTail(newest, call), { info: { count: 1, total_count: 1 + otherTails.length } });
+        return respond(showTail(newest, call), { info: { count: 1, total_count: 1 + otherTails.length } });
       },
     ),
     route(
@@ -106,7 +106,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
           id,
         } = call.params as { account_id: string; script_name: string; id: string };
         if (!(await tails.delete(account, script, id))) throw tailErrors.tailMissing();
-        return answer(null);
+        return respond(null);
       },
     ),
   ];

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../kernel/index.ts";
 import { importWranglerState, type Bindings } from "../../workers/index.ts";
-import { answer, route, type Route } from "../operation.ts";
+import { respond, route, type Route } from "../operation.ts";
 
 interface WranglerStateDeps extends Pick<Bindings, "kv" | "r2" | "d1"> {
   clock: Clock;
@@ -41,6 +41,6 @@ export const wranglerStateRoutes = (storage: WranglerStateDeps): Route[] => [
       }),
       result: z.object({ kv: copiedResources, r2: copiedResources, d1: copiedResources }),
     },
-    async ({ body }) => answer(await importWranglerState(body, storage)),
+    async ({ body }) => respond(await importWranglerState(body, storage)),
   ),
 ];

@@ -4,7 +4,7 @@ import type { TextOperator, ZoneQuery, Zones } from "../../zones/index.ts";
 import { noChosenIds, type ChosenIds } from "../chosen-id.ts";
 import { apiErrors } from "../errors.ts";
 import { hiddenZones } from "../hidden-zones.ts";
-import { answer, pageAnswer, route, type Route } from "../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../operation.ts";
 import { pageRequest } from "../paging.ts";
 import { createZoneBody, showZone, updateZoneBody, zoneListQuery, zoneSchema } from "./zone-schemas.ts";
 
@@ -60,7 +60,7 @@ export function zonesRoutes({ zones, accounts, chosenIds = noChosenIds }: ZoneRo
           accountOrder: [...names].sort(([, a], [, b]) => (a < b ? -1 : 1)).map(([id]) => id),
         };
         const page = pageRequest(query);
-        return pageAnswer(await zones.list(wanted, page), page, (zone) =>
+        return respondWithPage(await zones.list(wanted, page), page, (zone) =>
           showZone(zone, names.get(zone.account) ?? ""),
         );
       },
@@ -88,7 +88,7 @@ export function zonesRoutes({ zones, accounts, chosenIds = noChosenIds }: ZoneRo
         if (!caller.accounts.includes(account) || !caller.allows("Zone Write", { account }))
           throw apiErrors.notAllowed({ permission: '"Zone Write"' });
         const id = await chosenIds.of(call, "hex");
-        return answer(
+        return respond(
           await show(await zones.create({ account, name: body.name, type: body.type ?? undefined, id }), caller),
         );
       },
@@ -107,7 +107,7 @@ export function zonesRoutes({ zones, accounts, chosenIds = noChosenIds }: ZoneRo
         const zone = await zones.get(params.zone_id!);
         if (!READERS.some((permission) => caller.allows(permission, { zone: zone.id, account: zone.account })))
           throw apiErrors.notAllowed({ permission: '"Zone Read"' });
-        return answer(await show(zone, caller));
+        return respond(await show(zone, caller));
       },
     ),
     route(
@@ -122,7 +122,7 @@ export function zonesRoutes({ zones, accounts, chosenIds = noChosenIds }: ZoneRo
         result: zoneSchema,
       },
       async ({ params, body, caller }) =>
-        answer(
+        respond(
           await show(
             await zones.update(params.zone_id!, {
               paused: body.paused ?? undefined,
@@ -145,7 +145,7 @@ export function zonesRoutes({ zones, accounts, chosenIds = noChosenIds }: ZoneRo
       },
       async ({ params }) => {
         await zones.delete(params.zone_id!);
-        return answer({ id: params.zone_id! });
+        return respond({ id: params.zone_id! });
       },
     ),
   ];

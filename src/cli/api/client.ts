@@ -50,7 +50,7 @@ export interface ApiOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 const MAX_ATTEMPTS = 5;
 const MAX_WAIT_SECONDS = 60;
 
@@ -173,7 +173,7 @@ async function readText(response: Response, what: string): Promise<string> {
   try {
     for await (const chunk of response.body ?? []) {
       size += chunk.length;
-      if (size > MAX_ANSWER_BYTES) throw new Error(`it is longer than ${MAX_ANSWER_BYTES} bytes`);
+      if (size > MAX_RESPONSE_BYTES) throw new Error(`it is longer than ${MAX_RESPONSE_BYTES} bytes`);
       chunks.push(chunk);
     }
   } catch (cause) {

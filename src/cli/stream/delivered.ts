@@ -5,7 +5,7 @@ import { videoErrors } from "./errors.ts";
 import { shortText } from "./short-text.ts";
 import { videoPath, type Video } from "./video.ts";
 
-const ANSWER_MS = 60_000;
+const RESPONSE_MS = 60_000;
 
 /**
  * Fetches playback content, without the API token. Throws unless the response is successful. The time limit covers only
@@ -14,8 +14,8 @@ const ANSWER_MS = 60_000;
 export async function fetchDelivered(address: string): Promise<Response> {
   const timeoutController = new AbortController();
   const timer = setTimeout(
-    () => timeoutController.abort(new Error(`no response after ${ANSWER_MS / 1000} seconds`)),
-    ANSWER_MS,
+    () => timeoutController.abort(new Error(`no response after ${RESPONSE_MS / 1000} seconds`)),
+    RESPONSE_MS,
   ).unref();
   const response = await fetch(address, { signal: timeoutController.signal })
     .catch((thrown: unknown) => {

@@ -1,6 +1,6 @@
 import type { Server, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
-import { plainAddress, type NetworkSet } from "../networks.ts";
+import { unmappedAddress, type NetworkSet } from "../networks.ts";
 import { readProxied } from "./read-header.ts";
 
 /** The client of a load balancer, as its PROXY header states it. */
@@ -40,7 +40,7 @@ export function createProxyReceiver({
 
   return (socket, accept) => {
     if (!isProxy(socket.remoteAddress)) return accept();
-    const proxy = plainAddress(socket.remoteAddress);
+    const proxy = unmappedAddress(socket.remoteAddress);
     if (pendingCount >= maxPending) {
       socket.on("error", () => {}).destroy();
       return onRefused(proxy, `${maxPending} connections are waiting for their header`);

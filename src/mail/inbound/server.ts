@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
-import { plainAddress } from "../../kernel/networks.ts";
+import { unmappedAddress } from "../../kernel/networks.ts";
 import { readProxied } from "../../kernel/proxy-protocol/index.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import type { ServerExtensions, SessionLimits } from "../../protocol/smtp/index.ts";
@@ -69,7 +69,7 @@ export async function startSmtpServer<User>(options: SmtpServerOptions<User>): P
   const isProxy = addressSet(options.proxies ?? [], "smtp.proxies");
   const acceptance = createAcceptance(options);
   const server = createServer({ noDelay: true }, (socket) => {
-    if (!isProxy(socket.remoteAddress)) return acceptance.accept(socket, plainAddress(socket.remoteAddress));
+    if (!isProxy(socket.remoteAddress)) return acceptance.accept(socket, unmappedAddress(socket.remoteAddress));
     acceptance.acceptProxied(socket);
   });
   await new Promise<void>((resolve, reject) => {
@@ -135,7 +135,7 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
     track(socket);
     readProxied(socket, limits.proxyMs, (err, client) => {
       pending.delete(socket);
-      if (err === undefined) return accept(socket, client?.ip ?? plainAddress(proxyAddress));
+      if (err === undefined) return accept(socket, client?.ip ?? unmappedAddress(proxyAddress));
       log.info(
         { proxy: proxyAddress, reason: err.message },
         "smtp: no valid PROXY header received from a client in smtp.proxies",

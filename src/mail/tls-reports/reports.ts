@@ -145,15 +145,16 @@ export function createTlsReports({
   }
 
   async function post(report: TlsReportFile, url: string, signal: AbortSignal) {
-    const answer = await fetch(url, {
+    const response = await fetch(url, {
       method: "POST",
       headers: { "content-type": "application/tlsrpt+gzip" },
       body: report.gzip,
       totalTimeoutMs: SEND_TIMEOUT_MS,
       signal,
     });
-    answer.close();
-    if (answer.status < 200 || answer.status > 299) throw new Error(`${url} responded with status ${answer.status}`);
+    response.close();
+    if (response.status < 200 || response.status > 299)
+      throw new Error(`${url} responded with status ${response.status}`);
   }
 
   return {

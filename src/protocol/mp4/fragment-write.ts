@@ -41,7 +41,7 @@ export function writeInit(track: TrackHeader): Buffer {
  * Size in octets of the header that `writeFragment` returns. `mixed`: there are both sync and non-sync samples;
  * `shifted`: there are non-zero composition offsets.
  */
-export function fragmentHeadSize({
+export function fragmentHeaderSize({
   count,
   mixed: hasMixedSync,
   shifted: hasShifts,

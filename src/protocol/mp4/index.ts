@@ -4,7 +4,7 @@ export { Mp4Error } from "./boxes.ts";
 export { aacEntry, av1Entry, avcEntry, hevcEntry, type SampleEntry } from "./entries.ts";
 export { readFragments, type Fragment } from "./fragment-read.ts";
 export { createMp4SegmentReader } from "./fragment-stream.ts";
-export { fragmentHeadSize, writeFragment, writeInit, type FragmentSample } from "./fragment-write.ts";
+export { fragmentHeaderSize, writeFragment, writeInit, type FragmentSample } from "./fragment-write.ts";
 export { readInit } from "./init-read.ts";
 export { locateMovie, type ReadAt } from "./locate.ts";
 export { readMovie, type Movie, type Track } from "./movie.ts";

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import {
   createSampleLog,
-  fragmentHeadSize,
+  fragmentHeaderSize,
   locateMovie,
   Mp4Error,
   placementOf,
@@ -202,7 +202,7 @@ describe("a written file", () => {
     );
   });
 
-  test("fragmentHeadSize equals the size of the written head", () => {
+  test("fragmentHeaderSize equals the size of the written head", () => {
     for (const [count, sync, shift] of [
       [1, () => true, 0],
       [7, (i: number) => i === 0, 0],
@@ -217,7 +217,7 @@ describe("a written file", () => {
       }));
       const mixed = samples.some((sample) => sample.sync !== samples[0]!.sync);
       assert.equal(
-        fragmentHeadSize({ count, mixed, shifted: shift !== 0, bytes: 3 * count }),
+        fragmentHeaderSize({ count, mixed, shifted: shift !== 0, bytes: 3 * count }),
         writeFragment({ track: 1, sequence: 1, time: 0, samples }).length,
       );
     }

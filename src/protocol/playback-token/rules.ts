@@ -1,4 +1,4 @@
-import { isIPv6, networkSet, parseNetwork, plainAddress, type NetworkSet } from "../../kernel/networks.ts";
+import { isIPv6, networkSet, parseNetwork, unmappedAddress, type NetworkSet } from "../../kernel/networks.ts";
 
 /** An access rule in the claim `accessRules`, which determines who may use a token. */
 export interface AccessRule {
@@ -105,7 +105,7 @@ function addressMatcher(ranges: readonly string[]): NetworkSet {
     plainRanges.filter((range) => range.includes(":")),
     createRangeError,
   );
-  return (ip) => (isIPv6(plainAddress(ip)) ? ipv6Set(ip) : ipv4Set(ip));
+  return (ip) => (isIPv6(unmappedAddress(ip)) ? ipv6Set(ip) : ipv4Set(ip));
 }
 
 /** Converts IPv4-mapped IPv6 (RFC 4291 2.5.5.2) to IPv4, in the same way as viewer addresses. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { Reader, type Response } from "mmdb-lib";
-import { plainAddress } from "../../kernel/networks.ts";
+import { unmappedAddress } from "../../kernel/networks.ts";
 import { messageOf } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 
@@ -24,7 +24,7 @@ export function createCountries({ file = "" }: { file?: string } = {}): CountryO
   return (ip) => {
     reader ??= openDatabase(createRequire(import.meta.url).resolve(BUNDLED_DATABASE));
     try {
-      return countryIn(reader.get(plainAddress(ip).replace(/%.*$/, "")));
+      return countryIn(reader.get(unmappedAddress(ip).replace(/%.*$/, "")));
     } catch {
       // Not an IP address, or a truncated tree.
       return undefined;

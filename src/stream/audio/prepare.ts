@@ -144,21 +144,21 @@ async function fetchFile(
   key: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const answer = await fetch(url, {
+  const response = await fetch(url, {
     signal,
     totalTimeoutMs: MAX_FETCH_MS,
     minBytesPerWindow: MIN_BYTES_PER_INTERVAL,
     maxBytes,
   });
   try {
-    if (!isSuccessStatus(answer.status))
-      throw isPermanentStatus(answer.status)
-        ? new UnusableFileError(describeStatus(url, answer.status))
-        : new Error(describeStatus(url, answer.status));
-    const { size } = await objects.put(key, answer.body, { maxBytes });
+    if (!isSuccessStatus(response.status))
+      throw isPermanentStatus(response.status)
+        ? new UnusableFileError(describeStatus(url, response.status))
+        : new Error(describeStatus(url, response.status));
+    const { size } = await objects.put(key, response.body, { maxBytes });
     if (size === 0) throw new UnusableFileError("the file is empty");
   } finally {
-    answer.close();
+    response.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import { bitRatesOf } from "../../protocol/hls/index.ts";
 import {
-  fragmentHeadSize,
+  fragmentHeaderSize,
   Mp4Error,
   iterateSamples,
   type FragmentSample,
@@ -101,7 +101,7 @@ export function bandwidthOf(
     segments.map(({ count, size, duration }) => ({
       size:
         size +
-        fragmentHeadSize({
+        fragmentHeaderSize({
           count,
           mixed: tables.syncs !== undefined && count > 1,
           shifted: tables.shifts !== undefined,

@@ -190,9 +190,9 @@ test("a watch page declares how to embed it, and its oEmbed response agrees", as
   const url = await start(t, { video });
   const html = await (await fetch(`${url}/${UID}/watch`)).text();
   const address = /application\/json\+oembed" href="([^"]+)"/.exec(html)![1]!.replaceAll("&amp;", "&");
-  const answer = (await (await fetch(address)).json()) as Record<string, unknown>;
+  const response = (await (await fetch(address)).json()) as Record<string, unknown>;
   assert.deepEqual(
-    { ...answer, html: undefined },
+    { ...response, html: undefined },
     {
       type: "video",
       version: "1.0",
@@ -208,7 +208,7 @@ test("a watch page declares how to embed it, and its oEmbed response agrees", as
     },
   );
   assert.match(
-    String(answer["html"]),
+    String(response["html"]),
     new RegExp(`^<iframe src="${url}/${UID}/iframe" title="A &amp; B" width="640" height="360" `),
   );
   const small = (await (await fetch(`${address}&maxwidth=320&maxheight=9999`)).json()) as Record<string, unknown>;

@@ -10,7 +10,7 @@ import {
   readOptions,
   readPreload,
   readTime,
-  webAddress,
+  httpUrl,
   writeOptions,
 } from "../../../web/player/options.ts";
 import { createPace, sizeText, timeText } from "../../../web/upload/figures.ts";
@@ -148,9 +148,9 @@ test("only http and https URLs are accepted from a query", () => {
     7,
     {},
   ])
-    assert.equal(webAddress(bad), undefined);
+    assert.equal(httpUrl(bad), undefined);
   fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.webUrl()), (text) => /^https?:|^undefined$/.test(String(webAddress(text)))),
+    fc.property(fc.oneof(fc.string(), fc.webUrl()), (text) => /^https?:|^undefined$/.test(String(httpUrl(text)))),
   );
 });
 

@@ -152,8 +152,8 @@ test("an invalid URL is rejected immediately, and no video is created", async (t
     (_, response) =>
       void response.writeHead(code).end();
   const world = await open(t, { more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 1 } } });
-  const refused = async (answer: Answer, code: number, text: RegExp) => {
-    const { url } = await startOrigin(t, answer);
+  const refused = async (response: Answer, code: number, text: RegExp) => {
+    const { url } = await startOrigin(t, response);
     await assert.rejects(world.uploads.copy(ACCOUNT, { url }), refusedWith(code, text));
   };
   await refused(status(404), 10010, /Invalid URL: 127\.0\.0\.1 responded with status 404$/);

@@ -76,7 +76,7 @@ export function createCopies(deps: CreationDeps): Copies {
       storedBytes > 0
         ? { range: `bytes=${storedBytes}-`, ...(row.version !== null && { "if-range": row.version }) }
         : undefined;
-    const answer = await fetch(row.url!, {
+    const response = await fetch(row.url!, {
       ...(rangeHeaders && { headers: rangeHeaders }),
       signal,
       totalTimeoutMs: MAX_COPY_MS,
@@ -84,14 +84,14 @@ export function createCopies(deps: CreationDeps): Copies {
       maxBytes: limit,
     });
     try {
-      const { size, version } = originFileOf(answer);
-      if (answer.status === 416 && size === storedBytes) return finishCopy(row, storedBytes);
-      const start = rangeStart(answer);
-      if (!isSuccessStatus(answer.status) || (start !== 0 && start !== storedBytes)) {
-        if (answer.status === 416 || isSuccessStatus(answer.status)) await sources.discard(row);
-        throw isPermanentStatus(answer.status)
-          ? new PermanentCopyError(describeStatus(row.url!, answer.status))
-          : new Error(describeStatus(row.url!, answer.status));
+      const { size, version } = originFileOf(response);
+      if (response.status === 416 && size === storedBytes) return finishCopy(row, storedBytes);
+      const start = rangeStart(response);
+      if (!isSuccessStatus(response.status) || (start !== 0 && start !== storedBytes)) {
+        if (response.status === 416 || isSuccessStatus(response.status)) await sources.discard(row);
+        throw isPermanentStatus(response.status)
+          ? new PermanentCopyError(describeStatus(row.url!, response.status))
+          : new Error(describeStatus(row.url!, response.status));
       }
       if ((size ?? 0) > limit) throw new PermanentCopyError(tooLarge().message);
       // The file is different from the one that was copied so far.
@@ -103,7 +103,7 @@ export function createCopies(deps: CreationDeps): Copies {
       Object.assign(row, { length: size ?? null, version: version ?? null });
       await table.change(row.uid, { length: row.length, version: row.version });
       const now = await partial
-        .append(start, sources.trackActivity(row.uid, answer.body))
+        .append(start, sources.trackActivity(row.uid, response.body))
         .catch(async (err: unknown) => {
           throw row.length !== null && isBrokenOff(err)
             ? new TruncatedResponse(`received ${await partial.size()} of ${row.length} bytes`, { cause: err })
@@ -119,7 +119,7 @@ export function createCopies(deps: CreationDeps): Copies {
       }
       return finishCopy(row, now);
     } finally {
-      answer.close();
+      response.close();
     }
   }
 

@@ -16,13 +16,13 @@ const REQUEST_TIMEOUT_MS = 15_000;
  */
 export async function fetchOriginInfo(fetch: GuardedFetch, url: string): Promise<OriginFile> {
   const ask = async (request: Parameters<GuardedFetch>[1]) => {
-    const answer = await fetch(url, {
+    const response = await fetch(url, {
       ...request,
       headersTimeoutMs: REQUEST_TIMEOUT_MS,
       totalTimeoutMs: REQUEST_TIMEOUT_MS,
     }).catch(throwFetchError);
-    answer.close();
-    return answer;
+    response.close();
+    return response;
   };
   const headResponse = await ask({ method: "HEAD" });
   let originFile = isSuccessStatus(headResponse.status) ? originFileOf(headResponse) : undefined;

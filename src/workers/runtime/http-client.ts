@@ -94,7 +94,7 @@ export function createHttpClient({
     socket.on("data", (chunk: Buffer) => {
       received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
       try {
-        const answer = readAnswer(received, maxAnswer);
+        const answer = readResponse(received, maxAnswer);
         if (answer === undefined) return;
         received = Buffer.alloc(0);
         const pending = current;
@@ -174,7 +174,7 @@ function encode(headers: Record<string, string | number>, body: Uint8Array): Uin
 }
 
 /** Returns the complete response, or undefined if more data is needed. Throws for data that workerd never sends. */
-function readAnswer(received: Buffer, maxAnswer: number): ClientResponse | undefined {
+function readResponse(received: Buffer, maxAnswer: number): ClientResponse | undefined {
   const end = received.indexOf("\r\n\r\n");
   if (end < 0) {
     if (received.length > maxAnswer) throw new Error("the header section of the response is too long");

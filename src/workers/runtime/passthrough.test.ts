@@ -58,12 +58,12 @@ describe("HTTP passthrough to a worker", () => {
     await handler("return new Response(request.body)");
     const request = httpRequest({ port, method: "POST" });
     request.write("first");
-    const [answer] = (await once(request, "response")) as [IncomingMessage];
-    assert.equal(String((await once(answer, "data"))[0]), "first");
+    const [response] = (await once(request, "response")) as [IncomingMessage];
+    assert.equal(String((await once(response, "data"))[0]), "first");
     request.write("second");
-    assert.equal(String((await once(answer, "data"))[0]), "second");
+    assert.equal(String((await once(response, "data"))[0]), "second");
     request.end();
-    await once(answer, "end");
+    await once(response, "end");
     const large = Buffer.alloc(20_000_000, "x");
     assert.equal(
       (await (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: large })).bytes()).length,
@@ -74,7 +74,7 @@ describe("HTTP passthrough to a worker", () => {
   it("a response may have 100 KB of headers", async () => {
     await handler(`return new Response("", { headers: { "x-long": "y".repeat(100_000) } })`);
     const length = await new Promise((resolve, reject) =>
-      httpRequest({ port, maxHeaderSize: 200_000 }, (answer) => resolve(answer.resume().headers["x-long"]?.length))
+      httpRequest({ port, maxHeaderSize: 200_000 }, (response) => resolve(response.resume().headers["x-long"]?.length))
         .on("error", reject)
         .end(),
     );

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { acceptsHtml, sendError } from "../../kernel/design/index.ts";
-import { answerHeaders, type Site } from "./answer-headers.ts";
+import { responseHeaders, type Site } from "./response-headers.ts";
 import { SCHEME_HEADER } from "./capnp.ts";
 import type { ClientOf } from "./client.ts";
 import { INTERNAL_HEADER_PREFIX, OBJECT_HEADER } from "./inside/shared.ts";
@@ -18,7 +18,7 @@ interface Passthrough {
    * Resolves with the response status when the connection has ended. `onAnswered` is called when the worker sends data
    * after the client did.
    */
-  upgrade(id: string, request: IncomingMessage, client: Duplex, head: Buffer, onAnswered: () => void): Promise<number>;
+  upgrade(id: string, request: IncomingMessage, client: Duplex, head: Buffer, onResponse: () => void): Promise<number>;
   close(): void;
 }
 
@@ -127,7 +127,7 @@ export function createHttpPassthrough({
         response.writeHead(
           upstreamResponse.statusCode ?? 502,
           upstreamResponse.statusMessage,
-          answerHeaders(upstreamResponse.rawHeaders, siteOf(request)),
+          responseHeaders(upstreamResponse.rawHeaders, siteOf(request)),
         );
         if (body === undefined) await pipeline(upstreamResponse, response);
         else response.end(body);
@@ -138,7 +138,7 @@ export function createHttpPassthrough({
         return refuse(errorPages ? request : { headers: {} }, response, await findExitCause(err));
       }
     },
-    upgrade(id, request, client, head, onAnswered) {
+    upgrade(id, request, client, head, onResponse) {
       const headers = [
         ...forwardedHeaders(id, request, forwarding, FRAMING),
         "Connection",
@@ -157,21 +157,21 @@ export function createHttpPassthrough({
       });
       client.on("error", () => upstreamRequest.destroy()).once("close", () => upstreamRequest.destroy());
       return new Promise((resolve) => {
-        upstreamRequest.once("upgrade", (answer, upstream, rest) => {
+        upstreamRequest.once("upgrade", (response, upstream, rest) => {
           // Unsolicited data from the worker does not mean that it has completed a request.
           let requestPending = head.length > 0;
           client.on("data", () => void (requestPending = true));
           upstream.on("data", () => {
-            if (requestPending) onAnswered();
+            if (requestPending) onResponse();
             requestPending = false;
           });
           client.write(
-            headOf(answer, [
-              ...answerHeaders(answer.rawHeaders, siteOf(request)),
+            headOf(response, [
+              ...responseHeaders(response.rawHeaders, siteOf(request)),
               "Connection",
               "Upgrade",
               "Upgrade",
-              answer.headers.upgrade ?? "websocket",
+              response.headers.upgrade ?? "websocket",
             ]),
             "latin1",
           );
@@ -181,14 +181,14 @@ export function createHttpPassthrough({
         });
         // Bytes are passed on uninterpreted only if the worker agreed to the upgrade: otherwise a second request could
         // reach it with headers that only the server may set.
-        upstreamRequest.once("response", (answer) => {
+        upstreamRequest.once("response", (response) => {
           client.write(
-            headOf(answer, [...answerHeaders(answer.rawHeaders, siteOf(request)), "Connection", "close"]),
+            headOf(response, [...responseHeaders(response.rawHeaders, siteOf(request)), "Connection", "close"]),
             "latin1",
           );
-          void pipeline(answer, client)
+          void pipeline(response, client)
             .catch(() => {})
-            .then(() => resolve(answer.statusCode ?? 502));
+            .then(() => resolve(response.statusCode ?? 502));
         });
         upstreamRequest.once("error", () => {
           client.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");

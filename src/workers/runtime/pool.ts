@@ -5,7 +5,7 @@ import type { BindingServices } from "../bindings/service.ts";
 import { workerErrors } from "../errors.ts";
 import type { ObjectStorage } from "../objects/storage.ts";
 import { hasNoCode } from "../scripts/script.ts";
-import { assetHeaders, type Site } from "./answer-headers.ts";
+import { assetHeaders, type Site } from "./response-headers.ts";
 import { directClient, type ClientOf } from "./client.ts";
 import { createEgressCheck, type EgressPolicy } from "./egress/policy.ts";
 import { fetchEvent } from "./fetch-event.ts";

@@ -77,8 +77,8 @@ describe("a script in service-worker format", () => {
   const onFetch = (body: string, more?: Partial<WorkerScript>) =>
     deploy(`addEventListener("fetch", (event) => { ${body} })`, more);
   const get = async (path = "/") => {
-    const answer = await fetch(`${base}${path}`);
-    return { status: answer.status, body: await answer.text() };
+    const response = await fetch(`${base}${path}`);
+    return { status: response.status, body: await response.text() };
   };
   let failures = 0;
   /** Calls a worker that fails, and waits for the record. Records of earlier requests may still arrive. */

@@ -3,7 +3,7 @@ import { messageOf, type Log } from "../../kernel/index.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import type { ObjectStorage, OpenObjects } from "../objects/storage.ts";
 import type { WorkerScript } from "../scripts/script.ts";
-import type { Site } from "./answer-headers.ts";
+import type { Site } from "./response-headers.ts";
 import { startBindingServer, type SocketServer } from "./binding-server.ts";
 import { generateConfig, type Sockets } from "./capnp.ts";
 import { createDispatchClient, type DispatchResult, type QueueResult } from "./dispatch.ts";

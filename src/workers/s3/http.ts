@@ -5,7 +5,7 @@ import type { FailureWindows } from "../../kernel/failure-windows.ts";
 import { decodeQuery } from "../../protocol/aws-sigv4/index.ts";
 import { isStoreError } from "../../store/index.ts";
 import { r2Errors, type R2Bucket } from "../bindings/r2/index.ts";
-import { makeInert } from "../runtime/answer-headers.ts";
+import { makeInert } from "../runtime/response-headers.ts";
 import { corsHeaders, preflightHeaders } from "../bucket-settings/index.ts";
 import { parseS3Address, parseS3Host, type S3Address, type S3Endpoints } from "./address.ts";
 import { createS3Authenticator, type FindS3Key } from "./authenticate.ts";

@@ -90,11 +90,11 @@ async function refresh(target: ReplayTarget, sequence: Sequence, state: Values):
     ignore_empty: ignoreEmpty = false,
     optional = false,
   } of sequence.read) {
-    const answer = await send(target, sequence, call, state);
-    if (optional && answer.status === 404) continue;
+    const response = await send(target, sequence, call, state);
+    if (optional && response.status === 404) continue;
     if (as === "text") {
-      assert.equal(answer.status, 200, `${call}: ${answer.text}`);
-      next = { ...next, [into!]: contentOf(answer) };
+      assert.equal(response.status, 200, `${call}: ${response.text}`);
+      next = { ...next, [into!]: contentOf(response) };
       continue;
     }
     next =
@@ -102,10 +102,10 @@ async function refresh(target: ReplayTarget, sequence: Sequence, state: Values):
         ? refreshed(
             sequence.fields,
             next,
-            at.reduce<Values>((value, key) => value[key] as Values, valuesOf(answer)),
+            at.reduce<Values>((value, key) => value[key] as Values, valuesOf(response)),
             ignoreEmpty,
           )
-        : { ...next, [into]: resultOf(answer) };
+        : { ...next, [into]: resultOf(response) };
   }
   return next;
 }
@@ -174,7 +174,7 @@ function resultOf({ status, text }: Answer): Values | null {
   return envelope.result;
 }
 
-const valuesOf = (answer: Answer): Values => resultOf(answer) ?? {};
+const valuesOf = (response: Answer): Values => resultOf(response) ?? {};
 
 const fillText = (text: string, values: Record<string, unknown>) =>
   text.replace(/\{(\w+)\}/g, (_, name: string) => {

@@ -1,4 +1,4 @@
-import { webAddress } from "../options.ts";
+import { httpUrl } from "../options.ts";
 
 /** The pre-roll advertisement described by one VAST (2 to 4) or VMAP document. */
 export interface AdDocument {
@@ -109,4 +109,4 @@ function addTracker(trackers: AdDocument["trackers"], event: string, url: string
 const elementsNamed = (parentElement: Element, name: string) => [...parentElement.getElementsByTagNameNS("*", name)];
 const first = (parentElement: Element, name: string): Element | undefined => elementsNamed(parentElement, name)[0];
 const address = (element: Element | undefined, base: string): string | undefined =>
-  webAddress(element?.textContent?.trim(), base);
+  httpUrl(element?.textContent?.trim(), base);

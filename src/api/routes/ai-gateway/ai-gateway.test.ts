@@ -48,8 +48,8 @@ describe("AI Gateway operations", () => {
     return response.body.result;
   }
   async function errorOf(method: string, path: string, body?: unknown) {
-    const answer = await call(method, path, body);
-    return [answer.status, answer.body.errors[0].code];
+    const response = await call(method, path, body);
+    return [response.status, response.body.errors[0].code];
   }
   async function addLog(fields: object = {}): Promise<string> {
     const id = crypto.randomUUID().replaceAll("-", "");

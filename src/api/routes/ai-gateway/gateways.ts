@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { AI_GATEWAY_PREFIX } from "../../../workers/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   GATEWAY_PATH,
@@ -29,7 +29,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
     },
     async ({ params, query }) => {
       const page = pageRequest(query);
-      return pageAnswer(await gateways.list(params.account_id!, page, query.search), page, shownGateway);
+      return respondWithPage(await gateways.list(params.account_id!, page, query.search), page, shownGateway);
     },
   ),
   route(
@@ -43,7 +43,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
       result: gatewayShape,
     },
     async ({ params, body }) =>
-      answer(shownGateway(await gateways.create(params.account_id!, body.id, settingsOf(body)))),
+      respond(shownGateway(await gateways.create(params.account_id!, body.id, settingsOf(body)))),
   ),
   route(
     {
@@ -54,7 +54,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
       summary: "Fetch a Gateway",
       result: gatewayShape,
     },
-    async ({ params }) => answer(shownGateway(await gateways.get(params.account_id!, params.gateway_id!))),
+    async ({ params }) => respond(shownGateway(await gateways.get(params.account_id!, params.gateway_id!))),
   ),
   route(
     {
@@ -69,7 +69,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
     async ({ params, body }) => {
       const [account, id] = [params.account_id!, params.gateway_id!];
       const settings = settingsOf(body, await gateways.get(account, id));
-      return answer(shownGateway(await gateways.update(account, id, settings)));
+      return respond(shownGateway(await gateways.update(account, id, settings)));
     },
   ),
   route(
@@ -81,7 +81,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
       summary: "Delete a Gateway",
       result: gatewayShape,
     },
-    async ({ params }) => answer(shownGateway(await gateways.delete(params.account_id!, params.gateway_id!))),
+    async ({ params }) => respond(shownGateway(await gateways.delete(params.account_id!, params.gateway_id!))),
   ),
   route(
     {
@@ -95,7 +95,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
     async (call) => {
       const { account_id: account, gateway_id: id, provider } = call.params;
       await gateways.get(account!, id!);
-      return answer(`${origin(call)}${AI_GATEWAY_PREFIX}${account}/${id}/${encodeURIComponent(provider!)}`);
+      return respond(`${origin(call)}${AI_GATEWAY_PREFIX}${account}/${id}/${encodeURIComponent(provider!)}`);
     },
   ),
 ];

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { aiGatewayErrors, aiGatewayLimits, type AiGatewayLog } from "../../../workers/index.ts";
-import { answer, pageAnswer, route, type Call, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Call, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   GATEWAY_PATH,
@@ -70,7 +70,7 @@ export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
       const { params, query } = call;
       const page = pageRequest(query);
       const wanted = { ...query, direction: query.order_by_direction ?? query.direction };
-      return pageAnswer(await gateways.logs(...gatewayOf(params), page, wanted), page, shownLog);
+      return respondWithPage(await gateways.logs(...gatewayOf(params), page, wanted), page, shownLog);
     },
   ),
   route(
@@ -89,7 +89,7 @@ export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
       const { params, query } = call;
       const wanted = { ...query, direction: query.order_by_direction };
       await gateways.deleteLogs(...gatewayOf(params), wanted, query.limit);
-      return answer({ success: true });
+      return respond({ success: true });
     },
   ),
   route(
@@ -101,7 +101,7 @@ export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
       summary: "Get Gateway Log Detail",
       result: logDetailsShape,
     },
-    async ({ params }) => answer(shownLogDetails(await gateways.log(...gatewayOf(params), params.id!))),
+    async ({ params }) => respond(shownLogDetails(await gateways.log(...gatewayOf(params), params.id!))),
   ),
   route(
     {
@@ -124,7 +124,7 @@ export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
         ...(score !== undefined && { score }),
         ...(metadata !== undefined && { metadata }),
       });
-      return answer({});
+      return respond({});
     },
   ),
   ...(["request", "response"] as const).map((payload) =>
@@ -137,7 +137,7 @@ export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
         summary: `Get Gateway Log ${payload === "request" ? "Request" : "Response"}`,
         result: z.unknown(),
       },
-      async ({ params }) => answer(payloadOf(await gateways.log(...gatewayOf(params), params.id!), payload)),
+      async ({ params }) => respond(payloadOf(await gateways.log(...gatewayOf(params), params.id!), payload)),
     ),
   ),
 ];

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { d1Errors, type D1Database, type D1DatabaseList, type D1Databases } from "../../../workers/index.ts";
 import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 
 const DATABASES = "/accounts/{account_id}/d1/database";
@@ -56,8 +56,8 @@ export function databaseRoutes({ list, databases, chosenIds = noChosenIds }: D1R
   }
 
   const change = async (account: string, id: string, mode: D1Database["readReplication"] | undefined) => {
-    if (mode === undefined) return answer(await details(await list.get(account, id)));
-    return answer(await details(await list.changeReadReplication(account, id, mode)));
+    if (mode === undefined) return respond(await details(await list.get(account, id)));
+    return respond(await details(await list.changeReadReplication(account, id, mode)));
   };
 
   return [
@@ -73,7 +73,7 @@ export function databaseRoutes({ list, databases, chosenIds = noChosenIds }: D1R
       },
       async ({ params, query }) => {
         const page = pageRequest(query);
-        return pageAnswer(
+        return respondWithPage(
           await list.list(params.account_id!, page, query.name === "" ? undefined : query.name),
           page,
           show,
@@ -105,7 +105,7 @@ export function databaseRoutes({ list, databases, chosenIds = noChosenIds }: D1R
           primary_location_hint: locationHint,
           read_replication: requestedReplication,
         } = body;
-        return answer(
+        return respond(
           await details(
             await list.create(params.account_id!, {
               name,
@@ -132,7 +132,7 @@ export function databaseRoutes({ list, databases, chosenIds = noChosenIds }: D1R
         const detailedResult = await details(await list.get(params.account_id!, params.database_id!));
         const requestedFields =
           query.fields === undefined ? undefined : [query.fields].flat().flatMap((fields) => fields.split(","));
-        return answer(
+        return respond(
           requestedFields === undefined
             ? detailedResult
             : Object.fromEntries(Object.entries(detailedResult).filter(([name]) => requestedFields.includes(name))),
@@ -174,7 +174,7 @@ export function databaseRoutes({ list, databases, chosenIds = noChosenIds }: D1R
       },
       async ({ params }) => {
         await list.delete(params.account_id!, params.database_id!);
-        return answer(null);
+        return respond(null);
       },
     ),
   ];

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../../kernel/index.ts";
 import { d1Errors, type D1DatabaseList } from "../../../workers/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { ONE_DATABASE } from "./databases.ts";
 
 const timestampSchema = z
@@ -34,7 +34,7 @@ export function timeTravelRoutes({
       async ({ params, query }) => {
         const { id } = await list.get(params.account_id!, params.database_id!);
         if (query.timestamp !== undefined && Date.parse(query.timestamp) < clock.now()) throw d1Errors.noHistory();
-        return answer({ bookmark: bookmarkOf(id) });
+        return respond({ bookmark: bookmarkOf(id) });
       },
     ),
     route(

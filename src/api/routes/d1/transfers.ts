@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { d1Errors, type D1Transfer, type D1Transfers } from "../../../workers/index.ts";
-import { answer, route, type Answer, type Call, type Route } from "../../operation.ts";
+import { respond, route, type OperationResponse, type Call, type Route } from "../../operation.ts";
 import { ONE_DATABASE, type D1RouteDeps } from "./databases.ts";
 import { transferPath } from "./transfer-http.ts";
 
@@ -45,7 +45,7 @@ export function transferRoutes({
     database: string,
     kind: D1Transfer["kind"],
     bookmark: string,
-  ): Promise<Answer<z.input<typeof result>>> {
+  ): Promise<OperationResponse<z.input<typeof result>>> {
     return show(await transfers.follow(kind, params.account_id!, database, bookmark, request.signal), (file) =>
       url(request, file),
     );
@@ -68,7 +68,7 @@ export function transferRoutes({
         if (body.action === "ingest")
           return follow(call, database, "import", (await transfers.import(account, database, body)).bookmark);
         const file = await transfers.announce(account, database, body.etag);
-        return answer({
+        return respond({
           success: true,
           type: "import",
           filename: file.filename,
@@ -109,13 +109,13 @@ export function transferRoutes({
 function show(
   transfer: D1Transfer,
   urlOf: (file: { token: string; filename: string }) => string,
-): Answer<z.input<typeof result>> {
+): OperationResponse<z.input<typeof result>> {
   const { kind, bookmark, filename } = transfer;
   const base = { success: true, type: kind, at_bookmark: bookmark };
-  if (transfer.status === "active") return answer({ ...base, status: "active", messages: [] }, { status: 202 });
+  if (transfer.status === "active") return respond({ ...base, status: "active", messages: [] }, { status: 202 });
   // wrangler prints `errors`; the API documents `error`.
   if (transfer.status === "error")
-    return answer({
+    return respond({
       ...base,
       success: false,
       status: "error",
@@ -125,7 +125,7 @@ function show(
     });
   const { imported, token } = transfer;
   if (kind === "export")
-    return answer({
+    return respond({
       ...base,
       status: "complete",
       messages: [],
@@ -143,7 +143,7 @@ function show(
     rows_read: rowsRead,
     rows_written: rowsWritten,
   };
-  return answer({
+  return respond({
     ...base,
     status: "complete",
     messages: [`Processed ${statements} queries.`],

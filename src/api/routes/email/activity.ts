@@ -12,7 +12,7 @@ import {
 } from "../../../mail/index.ts";
 import { apiErrors } from "../../errors.ts";
 import { hiddenZones } from "../../hidden-zones.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { entrySchema, showEntry, showTimeline, timelineSchema } from "./activity-schemas.ts";
 import { messageContentsRoutes, type MessageContentsDeps } from "./message-contents.ts";
 
@@ -124,7 +124,7 @@ export function activityRoutes({
     for (const [name, value] of Object.entries(filter))
       if (value !== undefined) Object.assign(entryQuery, { [name]: value });
     const { items, next } = await activity.search(entryQuery);
-    return answer(items.map(showEntry), {
+    return respond(items.map(showEntry), {
       info: {
         count: items.length,
         per_page: limit,
@@ -151,7 +151,7 @@ export function activityRoutes({
 
   async function timeline(caller: Caller, scope: { account: string; zone?: string }, id: string) {
     const entry = await findEntry(caller, scope, id);
-    return answer(showTimeline(entry, { stored: (await contents.open(entry)) !== undefined }));
+    return respond(showTimeline(entry, { stored: (await contents.open(entry)) !== undefined }));
   }
 
   const zoneScopeOf = async ({ zone_id }: Record<string, string>) => ({
@@ -181,7 +181,7 @@ export function activityRoutes({
           return page(caller, { ...scope, ...(zone_id !== undefined && { zone: zone_id }) }, requested);
         if ((await operator()) === scope.account) return page(caller, scope, requested, { account: "" });
         readableKindOf(caller, scope, requested.kind);
-        return answer([], { info: { count: 0, per_page: requested.per_page, next_cursor: null } });
+        return respond([], { info: { count: 0, per_page: requested.per_page, next_cursor: null } });
       },
     ),
     route(

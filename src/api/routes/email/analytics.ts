@@ -9,7 +9,7 @@ import {
   type EntryKind,
 } from "../../../mail/index.ts";
 import { hiddenZones } from "../../hidden-zones.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 
 interface EmailAnalyticsDeps {
   activity: Pick<Activity, "count">;
@@ -160,7 +160,7 @@ export function emailAnalyticsRoutes({ activity, clock }: EmailAnalyticsDeps): R
         result: resultSchema,
       },
       async ({ params, query: input, caller }) =>
-        answer(await read({ account: params.account_id!, hidden: hiddenOf(caller, params.account_id!) }, input)),
+        respond(await read({ account: params.account_id!, hidden: hiddenOf(caller, params.account_id!) }, input)),
     ),
     route(
       {
@@ -173,7 +173,7 @@ export function emailAnalyticsRoutes({ activity, clock }: EmailAnalyticsDeps): R
         query,
         result: resultSchema,
       },
-      async ({ params, query: input }) => answer(await read({ zone: params.zone_id! }, input)),
+      async ({ params, query: input }) => respond(await read({ zone: params.zone_id! }, input)),
     ),
   ];
 }

@@ -5,7 +5,7 @@ import { txtText } from "../../../protocol/dns/index.ts";
 import { isSpf } from "../../../protocol/spf/index.ts";
 import type { Zones } from "../../../zones/index.ts";
 import { apiErrors } from "../../errors.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import {
   dmarcReportsSchema,
   dmarcStatisticsSchema,
@@ -60,7 +60,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
       permission: "Zone Settings Read",
       result: dmarcReportsSchema,
     },
-    async ({ params }) => answer(showDmarcReports(await reports.of(await zones.get(params.zone_id!)))),
+    async ({ params }) => respond(showDmarcReports(await reports.of(await zones.get(params.zone_id!)))),
   ),
   route(
     {
@@ -77,7 +77,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
       const [enabled, skipWizard] = [body.enabled ?? undefined, body.skip_wizard ?? undefined];
       if (enabled === undefined && skipWizard === undefined)
         throw apiErrors.badRequest({ reason: "enabled or skip_wizard is required" });
-      return answer(showDmarcReports(await reports.update(await zones.get(params.zone_id!), { enabled, skipWizard })));
+      return respond(showDmarcReports(await reports.update(await zones.get(params.zone_id!), { enabled, skipWizard })));
     },
   ),
   route(
@@ -93,7 +93,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
       result: dmarcStatisticsSchema,
     },
     async ({ params, query }) =>
-      answer(
+      respond(
         showDmarcStatistics(
           await reports.statistics((await zones.get(params.zone_id!)).id, requestOf(query, clock.now())),
         ),
@@ -112,7 +112,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
       result: tlsStatisticsSchema,
     },
     async ({ params, query }) =>
-      answer(
+      respond(
         showTlsStatistics(
           await reports.tlsStatistics((await zones.get(params.zone_id!)).id, requestOf(query, clock.now())),
         ),
@@ -135,7 +135,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
       const text = txtText(record.content);
       if (record.type !== "TXT" || !isSpf(text))
         throw apiErrors.badRequest({ reason: `${record.name} ${record.type} is not an SPF record` });
-      return answer(showInspection(await inspectSpf(record.name, text, resolveTxt)));
+      return respond(showInspection(await inspectSpf(record.name, text, resolveTxt)));
     },
   ),
 ];

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { normalName } from "../../../protocol/dns/index.ts";
 import type { Zone, Zones } from "../../../zones/index.ts";
 import { apiErrors } from "../../errors.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 
 const findingSchema = z.object({
   check: z.string(),
@@ -32,7 +32,7 @@ export const doctorRoutes = ({ zones, diagnose }: DoctorDeps): Route[] => [
     },
     async ({ params, query: { name } }) => {
       const zone = await zones.get(params.zone_id!);
-      return answer(await diagnose(zone, nameIn(zone, name)));
+      return respond(await diagnose(zone, nameIn(zone, name)));
     },
   ),
 ];

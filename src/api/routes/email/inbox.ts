@@ -13,7 +13,7 @@ import {
   type MessageContent,
 } from "../../../mail/index.ts";
 import { apiErrors } from "../../errors.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   composeBody,
@@ -94,7 +94,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
         const page = pageRequest(paging);
         const terms = parseInboxSearch(query);
         if (wait === undefined)
-          return pageAnswer(await inbox.list(params.account_id!, terms, page), page, showInboxMessage);
+          return respondWithPage(await inbox.list(params.account_id!, terms, page), page, showInboxMessage);
         const gone = new AbortController();
         node.outgoing.once("close", () => gone.abort());
         const found = await inbox.wait(params.account_id!, terms, {
@@ -103,7 +103,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
           page,
           signal: gone.signal,
         });
-        return pageAnswer(found, page, showInboxMessage);
+        return respondWithPage(found, page, showInboxMessage);
       },
     ),
 
@@ -118,7 +118,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
         result: z.object({ deleted: z.number().int() }),
       },
       async ({ params, query }) =>
-        answer({ deleted: await inbox.deleteMatching(params.account_id!, parseInboxSearch(query.query)) }),
+        respond({ deleted: await inbox.deleteMatching(params.account_id!, parseInboxSearch(query.query)) }),
     ),
 
     route(
@@ -134,7 +134,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
       },
       async ({ body: { raw, worker, ...body } }) => {
         if (raw !== undefined)
-          return answer(
+          return respond(
             await actions.receive({
               from: addressesOf(body.from)[0] ?? "",
               to: addressesOf(body.to),
@@ -143,7 +143,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
             }),
           );
         const { reply_to: replyTo, attachments, text, html, ...rest } = body;
-        return answer(
+        return respond(
           await actions.compose({
             ...rest,
             replyTo,
@@ -168,7 +168,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
         const message = await inbox.get(account!, id!);
         const content = await contentOf(account!, id!);
         const caused = await inbox.causedBy(account!, id!);
-        return answer({
+        return respond({
           ...showInboxMessage(message),
           content: showContent(content),
           caused: caused.map(showInboxMessage),
@@ -189,7 +189,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
       async ({ params: { account_id: account, message_id: id }, body: { read } }) => {
         await inbox.get(account!, id!);
         inbox.update(account!, id!, { read });
-        return answer(showInboxMessage(await inbox.get(account!, id!)));
+        return respond(showInboxMessage(await inbox.get(account!, id!)));
       },
     ),
 
@@ -204,7 +204,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
       },
       async ({ params: { account_id: account, message_id: id } }) => {
         await inbox.delete(account!, id!);
-        return answer({ id: id! });
+        return respond({ id: id! });
       },
     ),
 
@@ -301,7 +301,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
         const gone = new AbortController();
         node.outgoing.once("close", () => gone.abort());
         const checked = query.check ? await checkLinks(links, fetchLink, gone.signal) : links;
-        return answer(
+        return respond(
           checked.map(({ url, kind, status = null, finalUrl = null, error = null }) => ({
             url,
             kind,
@@ -329,7 +329,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
         result: idResult,
       },
       async ({ params: { account_id: account, message_id: id }, body }) =>
-        answer(await actions.resend(account!, id!, body)),
+        respond(await actions.resend(account!, id!, body)),
     ),
 
     route(
@@ -357,7 +357,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
       },
       async ({ params: { account_id: account, message_id: id }, body }) => {
         const results = await actions.release(account!, id!, body);
-        return answer(
+        return respond(
           results.map(({ rcpt, outcome, reply: { code, enhanced, text } }) => ({
             to: rcpt,
             outcome,

@@ -3,7 +3,7 @@ import type { Caller } from "../../../accounts/index.ts";
 import { messageOf } from "../../../kernel/index.ts";
 import { activityErrors, readMessageContent, type Entry, type MessageContents } from "../../../mail/index.ts";
 import { apiErrors } from "../../errors.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 
 export interface MessageContentsDeps {
   contents: MessageContents;
@@ -100,7 +100,7 @@ export function messageContentsRoutes({ contents, findEntry, workerExists }: Mes
           html,
           attachments,
         } = await readable(readMessageContent(await rawOf(caller, params)));
-        return answer({
+        return respond({
           headers,
           text: plain ?? null,
           html: html ?? null,
@@ -161,7 +161,7 @@ export function messageContentsRoutes({ contents, findEntry, workerExists }: Mes
         const replayed = await contents.replay(entry, { script: `${account}/${worker}`, to: body.to ?? entry.to });
         if (replayed === undefined) throw activityErrors.notStored();
         const { message, outcome, exception, rejectReason, forwards, replies } = replayed;
-        return answer({
+        return respond({
           session_message_id: message,
           outcome,
           exception: exception === undefined ? null : `${exception.name}: ${exception.message}`,

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { UserError } from "../../../kernel/index.ts";
 import { SUPPRESSION_REASONS, suppressionErrors, type Suppression, type Suppressions } from "../../../mail/index.ts";
 import type { Zones } from "../../../zones/index.ts";
-import { answer, route, type Answer, type Route } from "../../operation.ts";
+import { respond, route, type OperationResponse, type Route } from "../../operation.ts";
 import { iso } from "./sending-schemas.ts";
 
 interface OlderSuppressionsDeps {
@@ -53,7 +53,9 @@ const PATHS = (["account", "zone"] as const).flatMap((level) =>
  * Converts errors to the published format of these paths: the string `error` for 404, otherwise the string array
  * `errors`.
  */
-async function withPublishedErrors<Result>(work: () => Promise<Answer<Result>>): Promise<Answer<Result> | Response> {
+async function withPublishedErrors<Result>(
+  work: () => Promise<OperationResponse<Result>>,
+): Promise<OperationResponse<Result> | Response> {
   try {
     return await work();
   } catch (err) {
@@ -134,7 +136,7 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
             const sortedEntries = sortEntries(await listAll(owner), order, direction);
             const from = Math.max(0, page - 1) * per_page;
             const shownEntries = sortedEntries.slice(from, from + per_page).map((item) => toEntry(owner, item));
-            return answer(shownEntries, { extraFields: { page, per_page, total: sortedEntries.length } });
+            return respond(shownEntries, { extraFields: { page, per_page, total: sortedEntries.length } });
           }),
       ),
       route(
@@ -156,7 +158,7 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
               expiresAt: expiresAt ?? null,
               ...(zone && { scope: { type: "sending_domain", value: zone.name } }),
             });
-            return answer({ id });
+            return respond({ id });
           }),
       ),
       route(
@@ -172,7 +174,7 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
         async ({ params }) =>
           withPublishedErrors(async () => {
             const { owner, found } = await getOrThrow(params);
-            return answer(toEntry(owner, found));
+            return respond(toEntry(owner, found));
           }),
       ),
       route(
@@ -192,7 +194,7 @@ export function olderSuppressionsRoutes({ suppressions, zones }: OlderSuppressio
             if (owner.zone !== undefined && found.scope.type === "account")
               throw suppressionErrors.accountSuppression();
             await suppressions.delete(owner.account, found.id);
-            return answer(null);
+            return respond(null);
           }),
       ),
     ];

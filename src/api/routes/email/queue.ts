@@ -6,7 +6,7 @@ import {
   type QueuedMessage,
   type QueuedRecipient,
 } from "../../../mail/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 
 interface QueueDeps {
   queue: Pick<OutboundService, "list" | "get" | "resend" | "cancel" | "pausesOf" | "resume">;
@@ -113,9 +113,9 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
     if (!isVisible) throw mailErrors.outboundNotFound({ id: queue_id });
     return queuedMessage;
   }
-  async function answerMessage(params: Record<string, string>) {
+  async function respondWithMessage(params: Record<string, string>) {
     const { message, recipients } = await findMessage(params);
-    return answer({
+    return respond({
       ...showMessage(message),
       finished: isoOf(message.finishedAt),
       recipients: recipients.map(showRecipient),
@@ -151,7 +151,7 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
           throw activityErrors.badCursor();
         const isUnowned = platform === "true";
         if (isUnowned && !(await isOperator(account!)))
-          return answer([], { info: { count: 0, per_page: limit, next_cursor: null } });
+          return respond([], { info: { count: 0, per_page: limit, next_cursor: null } });
         const { items, next } = await queue.list({
           ...(!isUnowned && { account: account! }),
           ...(state && { state }),
@@ -159,7 +159,7 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
           ...(cursor && { after: cursor }),
           limit,
         });
-        return answer(
+        return respond(
           items.map((queuedRecipient) => ({
             ...showMessage(queuedRecipient.message),
             ...showRecipient(queuedRecipient),
@@ -186,7 +186,7 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
         result: z.array(z.object({ destination: z.string(), until: time, reason: z.string() })),
       },
       async ({ params }) =>
-        answer(
+        respond(
           (await queue.pausesOf(params.account_id!)).map(({ destination, until, why }) => ({
             destination,
             until: until.toISOString(),
@@ -209,7 +209,7 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
         const pauses = await queue.pausesOf(params.account_id!);
         if (!pauses.some((pause) => pause.destination === destination)) throw mailErrors.notPaused({ destination });
         queue.resume([destination]);
-        return answer({ destination });
+        return respond({ destination });
       },
     ),
     route(
@@ -222,7 +222,7 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
         permission: "Email Sending Read",
         result: wholeSchema,
       },
-      async ({ params }) => answerMessage(params),
+      async ({ params }) => respondWithMessage(params),
     ),
     route(
       {
@@ -237,7 +237,7 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
       async ({ params }) => {
         await findMessage(params);
         await queue.resend(params.queue_id!);
-        return answerMessage(params);
+        return respondWithMessage(params);
       },
     ),
     route(
@@ -253,7 +253,7 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
       async ({ params }) => {
         await findMessage(params);
         await queue.cancel(params.queue_id!);
-        return answerMessage(params);
+        return respondWithMessage(params);
       },
     ),
   ];

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../../accounts/index.ts";
 import { addressErrors } from "../../../mail/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { addressSchema, showAddress } from "./routing-schemas.ts";
 import type { EmailRoutingDeps } from "./routing-settings.ts";
@@ -45,7 +45,7 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
       },
       async ({ params, query: { verified, direction, ...query } }) => {
         const page = pageRequest(query);
-        return pageAnswer(
+        return respondWithPage(
           await addresses.list(
             params.account_id!,
             { verified: verified === undefined ? undefined : verified === "true", direction },
@@ -71,7 +71,7 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
       async ({ params, body: { email, status }, caller }) => {
         const account = params.account_id!;
         if (status === "verified") requireAdmin(caller, account);
-        return answer(showAddress(await addresses.create(account, email, { verified: status === "verified" })));
+        return respond(showAddress(await addresses.create(account, email, { verified: status === "verified" })));
       },
     ),
     route(
@@ -84,7 +84,7 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
         permission: "Email Routing Addresses Read",
         result: addressSchema,
       },
-      async ({ params }) => answer(showAddress(await addresses.get(...idsOf(params)))),
+      async ({ params }) => respond(showAddress(await addresses.get(...idsOf(params)))),
     ),
     route(
       {
@@ -99,7 +99,7 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
       },
       async ({ params, body: { status }, caller }) => {
         if (status === "verified") requireAdmin(caller, params.account_id!);
-        return answer(showAddress(await addresses.setVerified(...idsOf(params), status === "verified")));
+        return respond(showAddress(await addresses.setVerified(...idsOf(params), status === "verified")));
       },
     ),
     route(
@@ -112,7 +112,7 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
         permission: "Email Routing Addresses Write",
         result: addressSchema,
       },
-      async ({ params }) => answer(showAddress(await addresses.delete(...idsOf(params)))),
+      async ({ params }) => respond(showAddress(await addresses.delete(...idsOf(params)))),
     ),
     route(
       {
@@ -124,7 +124,7 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
         permission: "Email Routing Addresses Write",
         result: addressSchema,
       },
-      async ({ params }) => answer(showAddress(await addresses.resend(...idsOf(params)))),
+      async ({ params }) => respond(showAddress(await addresses.resend(...idsOf(params)))),
     ),
   ];
 }

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { DkimKey } from "../../../mail/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import type { EmailRoutingDeps } from "./routing-settings.ts";
 
 const tag = "Email Routing settings";
@@ -49,7 +49,7 @@ export const routingDkimRoutes = ({ zones, routing: { dns, dkimKeys } }: EmailRo
     async ({ params, query: { subdomain } }) => {
       const zone = await zones.get(params.zone_id!);
       const domain = (await dns.needed(zone, subdomain))[0]!.name;
-      return answer((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(showKey));
+      return respond((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(showKey));
     },
   ),
   route(
@@ -69,7 +69,7 @@ export const routingDkimRoutes = ({ zones, routing: { dns, dkimKeys } }: EmailRo
       const zone = await zones.get(params.zone_id!);
       await dns.rotateDkim(zone, body?.name ?? undefined);
       const domain = (await dns.needed(zone, body?.name ?? undefined))[0]!.name;
-      return answer((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(showKey));
+      return respond((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(showKey));
     },
   ),
 ];

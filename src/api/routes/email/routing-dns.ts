@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { neededSchema, showNeeded } from "./routing-schemas.ts";
 import type { EmailRoutingDeps } from "./routing-settings.ts";
 
@@ -28,11 +28,11 @@ export const routingDnsRoutes = ({ zones, routing: { dns } }: EmailRoutingDeps):
       const zone = await zones.get(params.zone_id!);
       const needed = (await dns.needed(zone, subdomain)).map(showNeeded);
       if (subdomain === undefined || subdomain === "")
-        return answer(needed, {
+        return respond(needed, {
           info: { page: 1, per_page: needed.length, count: needed.length, total_count: needed.length, total_pages: 1 },
         });
       const { problems } = await dns.examine(zone, needed[0]!.name);
-      return answer({ errors: problems, record: needed });
+      return respond({ errors: problems, record: needed });
     },
   ),
 ];

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Rule } from "../../../mail/index.ts";
 import { apiErrors } from "../../errors.ts";
 import { hiddenZones } from "../../hidden-zones.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   accountRuleSchema,
@@ -37,12 +37,12 @@ const STAR = {
     "A literal matcher compares the whole address: * matches only itself. To match any characters, set email.extended_rules on the server and use a matcher of type glob.",
 };
 
-function answerRule(rule: Rule) {
+function respondWithRule(rule: Rule) {
   const messages = [
     ...(rule.awaiting ? [AWAITS_DESTINATION] : []),
     ...(rule.matcher.type === "literal" && rule.matcher.value.includes("*") ? [STAR] : []),
   ];
-  return answer(showRule(rule), messages.length > 0 ? { messages } : {});
+  return respond(showRule(rule), messages.length > 0 ? { messages } : {});
 }
 
 export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }: EmailRoutingDeps): Route[] {
@@ -67,7 +67,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }:
       },
       async ({ params, query }) => {
         const page = pageRequest(query);
-        return pageAnswer(
+        return respondWithPage(
           await rules.list(
             await zoneOf(params),
             { enabled: toBoolean(query.enabled), order: query.order, direction: query.direction },
@@ -89,7 +89,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }:
         body: ruleBody,
         result: ruleSchema,
       },
-      async ({ params, body }) => answerRule(await rules.create(await zoneOf(params), ruleRequestOf(body))),
+      async ({ params, body }) => respondWithRule(await rules.create(await zoneOf(params), ruleRequestOf(body))),
     ),
     route(
       {
@@ -101,7 +101,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }:
         permission: "Email Routing Rules Read",
         result: ruleSchema,
       },
-      async ({ params }) => answerRule(await rules.catchAll(await zoneOf(params))),
+      async ({ params }) => respondWithRule(await rules.catchAll(await zoneOf(params))),
     ),
     route(
       {
@@ -114,7 +114,8 @@ export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }:
         body: ruleBody,
         result: ruleSchema,
       },
-      async ({ params, body }) => answerRule(await rules.replaceCatchAll(await zoneOf(params), ruleRequestOf(body))),
+      async ({ params, body }) =>
+        respondWithRule(await rules.replaceCatchAll(await zoneOf(params), ruleRequestOf(body))),
     ),
     route(
       {
@@ -127,7 +128,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }:
         body: z.object({ rules: z.array(z.string().max(32)).min(1).max(1000) }),
         result: z.array(ruleSchema),
       },
-      async ({ params, body }) => answer((await rules.reorder(await zoneOf(params), body.rules)).map(showRule)),
+      async ({ params, body }) => respond((await rules.reorder(await zoneOf(params), body.rules)).map(showRule)),
     ),
     route(
       {
@@ -145,7 +146,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }:
         const resolution = await resolve(address);
         if (resolution.zone !== undefined && resolution.zone !== zone.id)
           throw apiErrors.badRequest({ reason: `${address} is not an address in ${zone.name}` });
-        return answer(showMatch(address, resolution));
+        return respond(showMatch(address, resolution));
       },
     ),
     route(
@@ -158,7 +159,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }:
         permission: "Email Routing Rules Read",
         result: ruleSchema,
       },
-      async ({ params }) => answerRule(await rules.get(await zoneOf(params), params.rule_identifier!)),
+      async ({ params }) => respondWithRule(await rules.get(await zoneOf(params), params.rule_identifier!)),
     ),
     route(
       {
@@ -172,7 +173,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }:
         result: ruleSchema,
       },
       async ({ params, body }) =>
-        answerRule(await rules.replace(await zoneOf(params), params.rule_identifier!, ruleRequestOf(body))),
+        respondWithRule(await rules.replace(await zoneOf(params), params.rule_identifier!, ruleRequestOf(body))),
     ),
     route(
       {
@@ -184,7 +185,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }:
         permission: "Email Routing Rules Write",
         result: ruleSchema,
       },
-      async ({ params }) => answer(showRule(await rules.delete(await zoneOf(params), params.rule_identifier!))),
+      async ({ params }) => respond(showRule(await rules.delete(await zoneOf(params), params.rule_identifier!))),
     ),
 
     route(
@@ -216,7 +217,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }:
             ),
           ),
         );
-        return pageAnswer(accountRules, page, (rule) => ({
+        return respondWithPage(accountRules, page, (rule) => ({
           ...showRule(rule),
           zone: { tag: rule.zone, name: names.get(rule.zone)! },
         }));
@@ -242,7 +243,7 @@ export function routingRulesRoutes({ zones, routing: { rules, plan, resolve } }:
           catchAll,
           hidden: hiddenZones(caller, account!, "Email Routing Rules Read"),
         });
-        return answer({
+        return respond({
           zones: rulePlan.map(({ id, name, changes }) => ({
             zone_id: id,
             zone_name: name,

@@ -3,7 +3,7 @@ import type { EmailRouting } from "../../../mail/index.ts";
 import type { Zone, Zones } from "../../../zones/index.ts";
 import { apiErrors } from "../../errors.ts";
 import { hiddenZones } from "../../hidden-zones.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { textFilter } from "../zone-schemas.ts";
 import { routingSettingsSchema, showSettings } from "./routing-schemas.ts";
@@ -26,7 +26,7 @@ const nameBody = z.object({ name: z.string().nullish() }).nullable();
 /** Settings of Email Routing for a zone. */
 export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Route[] {
   const { settings, dns } = routing;
-  const answerSettings = async (zone: Zone) => answer(showSettings(await settings.of(zone)));
+  const answerSettings = async (zone: Zone) => respond(showSettings(await settings.of(zone)));
   const zoneOf = (params: Record<string, string>) => zones.get(params.zone_id!);
 
   const updateRoute = (method: "put" | "patch", id: string, summary: string) =>
@@ -42,7 +42,7 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
         result: routingSettingsSchema,
       },
       async ({ params, body }) =>
-        answer(
+        respond(
           showSettings(
             await settings.update(await zoneOf(params), {
               skipWizard: body.skip_wizard ?? undefined,
@@ -175,7 +175,7 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
       },
       async ({ params: { account_id: account }, query, caller }) => {
         const page = pageRequest(query);
-        return pageAnswer(
+        return respondWithPage(
           await settings.list(account!, page, {
             hidden: hiddenZones(caller, account!, "Zone Settings Read"),
             name: query.name,

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../../kernel/index.ts";
 import { sendingErrors, type SendingDomains, type Suppressions } from "../../../mail/index.ts";
 import type { Zones } from "../../../zones/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   domainSchema,
@@ -63,7 +63,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         // The list contains a few dozen domains at most.
         const allDomains = await domains.list(await zoneOf(params));
         const at = pageRequest(query);
-        return pageAnswer(
+        return respondWithPage(
           { items: allDomains.slice((at.page - 1) * at.perPage, at.page * at.perPage), total: allDomains.length },
           at,
           showDomain,
@@ -81,7 +81,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         body: nameBody,
         result: domainSchema,
       },
-      async ({ params, body }) => answer(showDomain(await domains.create(await zoneOf(params), body.name))),
+      async ({ params, body }) => respond(showDomain(await domains.create(await zoneOf(params), body.name))),
     ),
     route(
       {
@@ -95,7 +95,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         body: nameBody,
         result: previewSchema,
       },
-      async ({ params, body }) => answer(showPreview(await domains.preview(await zoneOf(params), body.name))),
+      async ({ params, body }) => respond(showPreview(await domains.preview(await zoneOf(params), body.name))),
     ),
     route(
       {
@@ -107,7 +107,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         permission: READ,
         result: domainSchema,
       },
-      async ({ params }) => answer(showDomain(await domains.get(await zoneOf(params), params.subdomain_id!))),
+      async ({ params }) => respond(showDomain(await domains.get(await zoneOf(params), params.subdomain_id!))),
     ),
     route(
       {
@@ -122,7 +122,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         result: domainSchema,
       },
       async ({ params, body }) =>
-        answer(
+        respond(
           showDomain(
             await domains.update(await zoneOf(params), params.subdomain_id!, {
               previewEnabled: body.preview_enabled,
@@ -142,7 +142,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       },
       async ({ params }) => {
         await domains.delete(await zoneOf(params), params.subdomain_id!);
-        return answer(undefined);
+        return respond(undefined);
       },
     ),
     route(
@@ -157,7 +157,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       },
       async ({ params }) => {
         const records = (await domains.needed(await zoneOf(params), params.subdomain_id!)).map(showSendingRecord);
-        return answer(records, {
+        return respond(records, {
           info: {
             page: 1,
             per_page: records.length,
@@ -178,7 +178,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         permission: WRITE,
         result: statusSchema,
       },
-      async ({ params }) => answer(showStatus(await domains.fix(await zoneOf(params), params.subdomain_id!))),
+      async ({ params }) => respond(showStatus(await domains.fix(await zoneOf(params), params.subdomain_id!))),
     ),
     route(
       {
@@ -190,7 +190,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         permission: READ,
         result: statusSchema,
       },
-      async ({ params }) => answer(showStatus(await domains.status(await zoneOf(params), params.subdomain_id!))),
+      async ({ params }) => respond(showStatus(await domains.status(await zoneOf(params), params.subdomain_id!))),
     ),
     route(
       {
@@ -206,7 +206,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       async ({ params, query }) => {
         const { id, account, name } = await domains.get(await zoneOf(params), params.subdomain_id!);
         const { from, to } = windowOf(query);
-        return answer({
+        return respond({
           subdomain_id: id,
           window_start: iso(from),
           window_end: iso(to),
@@ -228,7 +228,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
       },
       async ({ params, query }) => {
         const at = pageRequest(query);
-        return pageAnswer(await domains.zones(params.account_id!, at), at, showSendingZone);
+        return respondWithPage(await domains.zones(params.account_id!, at), at, showSendingZone);
       },
     ),
   ];

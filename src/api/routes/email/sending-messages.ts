@@ -1,5 +1,5 @@
 import { readDraft, REST_FIELDS, sendText, type Sending, type Spool } from "../../../mail/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { sendErrors, toSendError } from "./sending-errors.ts";
 import { limitsSchema, sendBody, sendRawBody, sentSchema, showLimits, showSent } from "./sending-schemas.ts";
 
@@ -48,7 +48,7 @@ export const sendingMessagesRoutes = ({ sending, spool }: SendingMessagesDeps): 
         },
         REST_FIELDS,
       );
-      return answer(
+      return respond(
         showSent(
           await sending.send({ account: params.account_id!, via: "rest", from: draft.from.address, to: [], draft }),
         ),
@@ -71,7 +71,7 @@ export const sendingMessagesRoutes = ({ sending, spool }: SendingMessagesDeps): 
         throw sendErrors.noContentLength({
           chain: [{ code: sendErrors.table.noContentLength.code, message: "mime_message is empty" }],
         });
-      return answer(
+      return respond(
         showSent(
           await sendText(
             { sending, spool },
@@ -91,6 +91,6 @@ export const sendingMessagesRoutes = ({ sending, spool }: SendingMessagesDeps): 
       permission: "Email Sending Read",
       result: limitsSchema,
     },
-    async ({ params }) => answer(showLimits(await sending.limits(params.account_id!))),
+    async ({ params }) => respond(showLimits(await sending.limits(params.account_id!))),
   ),
 ];

@@ -8,7 +8,7 @@ import {
   type SuppressionRequest,
   type Suppressions,
 } from "../../../mail/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { iso } from "./sending-schemas.ts";
 
 const tag = "Email Sending suppressions";
@@ -128,7 +128,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
           { cursor: cursor === "" ? undefined : cursor, perPage: Math.min(per_page, MAX_PAGE_SIZE) },
         );
         // The documentation specifies next_cursor, but the SDK reads cursor.
-        return answer(items.map(show), {
+        return respond(items.map(show), {
           info: { count: items.length, per_page: perPage, next_cursor: next, ...(next !== null && { cursor: next }) },
         });
       },
@@ -145,7 +145,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
         body: requestBody,
         result: madeSchema,
       },
-      async ({ params, body }) => answer(showMade(await suppressions.create(params.account_id!, requestOf(body)))),
+      async ({ params, body }) => respond(showMade(await suppressions.create(params.account_id!, requestOf(body)))),
     ),
     route(
       {
@@ -168,7 +168,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
             : { invalid: parsedItem.error.issues.map(({ path, message }) => [...path, message].join(": ")).join("; ") };
         });
         const { items, ...counts } = await suppressions.bulk(params.account_id!, requests);
-        return answer({ ...counts, items: items.map(showItem) });
+        return respond({ ...counts, items: items.map(showItem) });
       },
     ),
     route(
@@ -182,7 +182,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
         translate,
         result: suppressionSchema,
       },
-      async ({ params }) => answer(show(await suppressions.get(...idsOf(params)))),
+      async ({ params }) => respond(show(await suppressions.get(...idsOf(params)))),
     ),
     route(
       {
@@ -199,7 +199,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
       async ({ params, body: { expires_at: expiresAt, note, ...rest } }) => {
         if ("scope" in rest) throw suppressionErrors.scopeImmutable();
         if (expiresAt === undefined && note === undefined) throw suppressionErrors.nothingToChange();
-        return answer(
+        return respond(
           show(await suppressions.update(...idsOf(params), { expiresAt, note: note === null ? "" : note })),
         );
       },
@@ -215,7 +215,7 @@ export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Supp
         translate,
         result: madeSchema,
       },
-      async ({ params }) => answer(showMade(await suppressions.delete(...idsOf(params)))),
+      async ({ params }) => respond(showMade(await suppressions.delete(...idsOf(params)))),
     ),
   ];
 }

@@ -5,7 +5,7 @@ import { emptyDataset } from "./dataset.ts";
 import { selectedFields } from "./fields.ts";
 import { QueryError } from "./lex.ts";
 import { parseQuery } from "./parse.ts";
-import { answerFields, type Datasets } from "./viewer.ts";
+import { resolveFields, type Datasets } from "./viewer.ts";
 
 export interface GraphqlDeps {
   datasets?: Partial<Datasets>;
@@ -51,7 +51,7 @@ export function graphqlRoutes({
         try {
           const fields = selectedFields(parseQuery(query), operationName || undefined, variables ?? {});
           return Response.json({
-            data: await answerFields(fields, caller, {
+            data: await resolveFields(fields, caller, {
               datasets: datasetsByScope,
               zoneAccount,
               budget: createBudget({ ...GRAPHQL_LIMITS, ...limits }),

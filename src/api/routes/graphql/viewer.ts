@@ -23,7 +23,7 @@ const MAX_DATASETS = 20;
 type Answer = Record<string, unknown>;
 
 /** Resolves `viewer`, its accounts and zones, and their datasets. Throws QueryError. */
-export async function answerFields(
+export async function resolveFields(
   fields: Field[],
   caller: Caller,
   { datasets, zoneAccount, budget }: ViewerDeps,
@@ -53,7 +53,7 @@ export async function answerFields(
     return { account, zone: tag };
   }
 
-  async function answerScopes(
+  async function resolveScopes(
     field: Field,
     tag: "accountTag" | "zoneTag",
     path: string[],
@@ -63,29 +63,29 @@ export async function answerFields(
     const tags = tagsOf(field, tag, path);
     return Promise.all(
       tags.map(async (scopeTag, i) =>
-        answerScope(field.fields, await find(scopeTag, path), tag, known, [...path, String(i)]),
+        resolveScope(field.fields, await find(scopeTag, path), tag, known, [...path, String(i)]),
       ),
     );
   }
 
-  async function answerScope(
+  async function resolveScope(
     requestedFields: Field[],
     scope: DatasetScope,
     tag: "accountTag" | "zoneTag",
     known: Record<string, Dataset>,
     path: string[],
   ): Promise<Answer> {
-    const answer: Answer = {};
+    const response: Answer = {};
     for (const field of requestedFields) {
-      if (field.name === tag) answer[field.key] = scope.zone ?? scope.account;
-      else if (field.name === "__typename") answer[field.key] = tag.replace("Tag", "");
-      else if (field.name === "settings") answer[field.key] = answerSettings(field, known, [...path, field.key]);
-      else answer[field.key] = await answerDataset(field, scope, known, [...path, field.key]);
+      if (field.name === tag) response[field.key] = scope.zone ?? scope.account;
+      else if (field.name === "__typename") response[field.key] = tag.replace("Tag", "");
+      else if (field.name === "settings") response[field.key] = resolveSettings(field, known, [...path, field.key]);
+      else response[field.key] = await resolveDataset(field, scope, known, [...path, field.key]);
     }
-    return answer;
+    return response;
   }
 
-  async function answerDataset(
+  async function resolveDataset(
     field: Field,
     scope: DatasetScope,
     known: Record<string, Dataset>,
@@ -121,29 +121,29 @@ export async function answerFields(
     }
   }
 
-  async function answerViewer(requestedFields: Field[]): Promise<Answer> {
-    const answer: Answer = {};
+  async function resolveViewer(requestedFields: Field[]): Promise<Answer> {
+    const response: Answer = {};
     for (const field of requestedFields) {
       const path = ["viewer", field.key];
       if (field.name === "accounts")
-        answer[field.key] = await answerScopes(field, "accountTag", path, datasets.accounts, findAccountScope);
+        response[field.key] = await resolveScopes(field, "accountTag", path, datasets.accounts, findAccountScope);
       else if (field.name === "zones")
-        answer[field.key] = await answerScopes(field, "zoneTag", path, datasets.zones, findZoneScope);
-      else if (field.name === "__typename") answer[field.key] = "viewer";
+        response[field.key] = await resolveScopes(field, "zoneTag", path, datasets.zones, findZoneScope);
+      else if (field.name === "__typename") response[field.key] = "viewer";
       else throw new QueryError(`unknown field "${field.name}": viewer has accounts and zones`, path);
     }
-    return answer;
+    return response;
   }
 
-  const answer: Answer = {};
+  const response: Answer = {};
   for (const field of fields) {
-    if (field.name === "viewer") answer[field.key] = await answerViewer(field.fields);
-    else if (field.name === "__typename") answer[field.key] = "Query";
+    if (field.name === "viewer") response[field.key] = await resolveViewer(field.fields);
+    else if (field.name === "__typename") response[field.key] = "Query";
     else if (field.name.startsWith("__"))
       throw new QueryError("introspection is not supported; see /client/v4/docs", [field.key]);
     else throw new QueryError(`unknown field "${field.name}": a query must start with viewer`, [field.key]);
   }
-  return answer;
+  return response;
 }
 
 function tagsOf({ args, name }: Field, tag: string, path: string[]): string[] {
@@ -161,7 +161,7 @@ function tagsOf({ args, name }: Field, tag: string, path: string[]): string[] {
   return [...new Set(tags as string[])];
 }
 
-function answerSettings({ fields }: Field, known: Record<string, Dataset>, path: string[]): Answer {
+function resolveSettings({ fields }: Field, known: Record<string, Dataset>, path: string[]): Answer {
   return Object.fromEntries(
     fields.map((field) => {
       const settings = Object.hasOwn(known, field.name) ? known[field.name]!.settings : undefined;

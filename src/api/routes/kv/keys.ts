@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { kvErrors, kvLimits, type KvBulk, type KvNamespaces, type KvStore } from "../../../workers/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { namespaceOf, ONE_NAMESPACE } from "./namespace.ts";
 
 const listedKey = z.object({ name: z.string(), expiration: z.number().optional(), metadata: z.unknown().optional() });
@@ -68,7 +68,7 @@ export function keyRoutes({
 
   const removeKeys: Parameters<typeof route<z.ZodType, typeof deletion.body, typeof bulkDone>>[1] = async (call) => {
     const { id } = await namespaceOf(namespaces, call, "bulk delete");
-    return answer(show(await bulk.delete(id, call.body)));
+    return respond(show(await bulk.delete(id, call.body)));
   };
 
   return [
@@ -91,7 +91,7 @@ export function keyRoutes({
           ...(metadata !== undefined && { metadata: JSON.parse(metadata) as unknown }),
         }));
         // Some clients read one field, some the other.
-        return answer(shownKeys, {
+        return respond(shownKeys, {
           info: {
             count: shownKeys.length,
             cursor: cursor ?? "",
@@ -115,7 +115,7 @@ export function keyRoutes({
       },
       async (call) => {
         const { id } = await namespaceOf(namespaces, call, "bulk put");
-        return answer(show(await bulk.put(id, call.body)));
+        return respond(show(await bulk.put(id, call.body)));
       },
     ),
     route(
@@ -169,7 +169,7 @@ export function keyRoutes({
             ],
           ];
         });
-        return answer({ values: Object.fromEntries(values) });
+        return respond({ values: Object.fromEntries(values) });
       },
     ),
   ];

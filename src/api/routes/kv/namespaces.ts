@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { KvNamespace, KvNamespaces } from "../../../workers/index.ts";
 import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { KV_BASE, namespaceOf, ONE_NAMESPACE } from "./namespace.ts";
 
@@ -36,7 +36,7 @@ export function namespaceRoutes({
       },
       async ({ params, query }) => {
         const page = pageRequest(query);
-        return pageAnswer(
+        return respondWithPage(
           await namespaces.list(params.account_id!, page, { field: query.order, direction: query.direction }),
           page,
           show,
@@ -55,7 +55,7 @@ export function namespaceRoutes({
         result: namespaceSchema,
       },
       async (call) =>
-        answer(
+        respond(
           show(await namespaces.create(call.params.account_id!, call.body.title, await chosenIds.of(call, "hex"))),
         ),
     ),
@@ -68,7 +68,7 @@ export function namespaceRoutes({
         summary: "Get a namespace",
         result: namespaceSchema,
       },
-      async (call) => answer(show(await namespaceOf(namespaces, call))),
+      async (call) => respond(show(await namespaceOf(namespaces, call))),
     ),
     route(
       {
@@ -81,7 +81,7 @@ export function namespaceRoutes({
         result: namespaceSchema,
       },
       async (call) =>
-        answer(
+        respond(
           show(
             await namespaces.rename(call.params.account_id!, (await namespaceOf(namespaces, call)).id, call.body.title),
           ),
@@ -98,7 +98,7 @@ export function namespaceRoutes({
       },
       async (call) => {
         await namespaces.delete(call.params.account_id!, (await namespaceOf(namespaces, call)).id);
-        return answer(null);
+        return respond(null);
       },
     ),
   ];

@@ -10,7 +10,7 @@ import {
   type KvNamespaces,
   type KvStore,
 } from "../../../workers/index.ts";
-import { answer, route, type Call, type Route } from "../../operation.ts";
+import { respond, route, type Call, type Route } from "../../operation.ts";
 import { sentLength, withSentBody } from "../sent-body.ts";
 import { keyFromPath } from "../key-from-path.ts";
 import { namespaceOf, ONE_NAMESPACE } from "./namespace.ts";
@@ -77,7 +77,7 @@ export function valueRoutes({
         keyBytes(key);
         const expiresAt = expiryOf({ expiration: call.query.expiration, ttl: call.query.expiration_ttl }, clock.now());
         await putValue(store, call, id, key, expiresAt);
-        return answer(null);
+        return respond(null);
       },
     ),
     route(
@@ -93,7 +93,7 @@ export function valueRoutes({
       async (call) => {
         const { id } = await namespaceOf(namespaces, call, "delete");
         await store.delete(id, keyOf(call, VALUE));
-        return answer(null);
+        return respond(null);
       },
     ),
     route(
@@ -108,7 +108,7 @@ export function valueRoutes({
       async (call) => {
         const { metadata, value } = await getEntry(call, METADATA);
         if (value instanceof Readable) value.destroy();
-        return answer(metadata === undefined ? null : (JSON.parse(metadata) as unknown));
+        return respond(metadata === undefined ? null : (JSON.parse(metadata) as unknown));
       },
     ),
   ];

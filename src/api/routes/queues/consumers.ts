@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { queueErrors, type NewQueueConsumer } from "../../../workers/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import {
   consumerShape,
   QUEUE,
@@ -63,7 +63,7 @@ export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
       },
       async ({ params }) => {
         const queue = await getQueue(queues, params);
-        return answer(queue.consumer === undefined ? [] : [toConsumerResponse(queue, queue.consumer)]);
+        return respond(queue.consumer === undefined ? [] : [toConsumerResponse(queue, queue.consumer)]);
       },
     ),
     route(
@@ -79,7 +79,7 @@ export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
       async ({ params, body }) => {
         const account = params.account_id!;
         const queue = await getQueue(queues, params);
-        return answer(
+        return respond(
           toConsumerResponse(queue, await queues.addConsumer(account, queue.id, await readConsumer(account, body))),
         );
       },
@@ -97,7 +97,7 @@ export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
         const queue = await getQueue(queues, params);
         if (queue.consumer?.id !== params.consumer_id)
           throw queueErrors.consumerMissing({ queue: queue.name, consumer: params.consumer_id });
-        return answer(toConsumerResponse(queue, queue.consumer!));
+        return respond(toConsumerResponse(queue, queue.consumer!));
       },
     ),
     route(
@@ -114,7 +114,7 @@ export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
         const account = params.account_id!;
         const queue = await getQueue(queues, params);
         const consumer = await readConsumer(account, body);
-        return answer(
+        return respond(
           toConsumerResponse(queue, await queues.replaceConsumer(account, queue.id, params.consumer_id!, consumer)),
         );
       },
@@ -130,7 +130,7 @@ export function consumerRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
       },
       async ({ params }) => {
         await queues.removeConsumer(params.account_id!, params.queue_id!, params.consumer_id!);
-        return answer(null);
+        return respond(null);
       },
     ),
   ];

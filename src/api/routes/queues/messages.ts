@@ -7,7 +7,7 @@ import {
   type QueueMessages,
   type Queues,
 } from "../../../workers/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import {
   metricsShape,
   QUEUE,
@@ -82,7 +82,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
       },
       async ({ params, body }) => {
         const metrics = await messages.send(await getQueue(queues, params), [readMessage(body)]);
-        return answer({ metadata: { metrics: toMetricsResponse(metrics) } });
+        return respond({ metadata: { metrics: toMetricsResponse(metrics) } });
       },
     ),
     route(
@@ -100,7 +100,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         const batch = sentMessages.map((message) =>
           readMessage({ ...message, delay_seconds: message.delay_seconds ?? delay_seconds }),
         );
-        return answer({
+        return respond({
           metadata: { metrics: toMetricsResponse(await messages.send(await getQueue(queues, params), batch)) },
         });
       },
@@ -133,7 +133,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
           visibilityMs: body.visibility_timeout_ms ?? body.visibility_timeout ?? undefined,
         });
         const metrics = await messages.metrics(queue);
-        return answer({
+        return respond({
           message_backlog_count: metrics.backlogCount,
           messages: pulledBatch.map((message) => ({ ...toMessageResponse(message), lease_id: message.leaseId })),
           metadata: { metrics: toMetricsResponse(metrics) },
@@ -173,7 +173,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
             delay: delay_seconds ?? undefined,
           })),
         );
-        return answer({
+        return respond({
           ackCount: settleResult.acknowledged,
           retryCount: settleResult.retried,
           warnings: settleResult.warnings,
@@ -197,7 +197,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
           await getQueue(queues, params),
           batch_size ?? queueLimits.pull.batchSize.default,
         );
-        return answer({
+        return respond({
           messages: peekedMessages.map((message) => ({ ...toMessageResponse(message), ref: message.id })),
         });
       },
@@ -211,7 +211,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
         summary: "Get Queue Metrics",
         result: metricsShape,
       },
-      async ({ params }) => answer(toMetricsResponse(await messages.metrics(await getQueue(queues, params)))),
+      async ({ params }) => respond(toMetricsResponse(await messages.metrics(await getQueue(queues, params)))),
     ),
     route(
       {
@@ -227,7 +227,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
       async ({ params, body }) => {
         if (body.delete_messages_permanently !== true) throw queueErrors.purgeUnconfirmed();
         await messages.purge(await getQueue(queues, params));
-        return answer(
+        return respond(
           toQueueResponse(await getQueue(queues, params), await scripts.queueProducers(params.account_id!)),
         );
       },
@@ -244,7 +244,7 @@ export function messageRoutes({ queues, messages, scripts }: MessageRouteDeps): 
       async ({ params }) => {
         const { purgedAt } = await getQueue(queues, params);
         // A purge request is answered only after the purge has completed.
-        return answer({ completed: "true", ...(purgedAt !== undefined && { started_at: purgedAt.toISOString() }) });
+        return respond({ completed: "true", ...(purgedAt !== undefined && { started_at: purgedAt.toISOString() }) });
       },
     ),
   ];

@@ -51,8 +51,8 @@ describe("queue operations", () => {
     return body.result;
   };
   const fails = async (method: string, path: string, body?: unknown) => {
-    const answer = await api.call(method, BASE + path, body === undefined ? {} : { body });
-    return [answer.status, answer.body.errors[0].code];
+    const response = await api.call(method, BASE + path, body === undefined ? {} : { body });
+    return [response.status, response.body.errors[0].code];
   };
   const create = async (name: string, more = {}): Promise<string> =>
     (await ok("post", "", { body: { queue_name: name, ...more } })).queue_id;

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Queue, QueueSettings } from "../../../workers/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   QUEUE,
@@ -48,7 +48,7 @@ export function queueRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
     route(
       { ...WRITE_OPTIONS, id, method, path: QUEUE, summary: "Update Queue", body: queueBody, result: queueShape },
       async ({ params, body }) =>
-        answer(
+        respond(
           await toResponse(
             params.account_id!,
             await queues.update(params.account_id!, params.queue_id!, {
@@ -73,7 +73,7 @@ export function queueRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
       async ({ params, query }) => {
         const page = pageRequest(query);
         const producers = await scripts.queueProducers(params.account_id!);
-        return pageAnswer(await queues.list(params.account_id!, page, query.name), page, (queue) =>
+        return respondWithPage(await queues.list(params.account_id!, page, query.name), page, (queue) =>
           toQueueResponse(queue, producers),
         );
       },
@@ -89,7 +89,7 @@ export function queueRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
         result: queueShape,
       },
       async ({ params, body }) =>
-        answer(
+        respond(
           await toResponse(
             params.account_id!,
             await queues.create(params.account_id!, body.queue_name, readSettings(body.settings, body.jurisdiction)),
@@ -98,7 +98,7 @@ export function queueRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
     ),
     route(
       { ...READ_OPTIONS, id: "queues-get", method: "get", path: QUEUE, summary: "Get Queue", result: queueShape },
-      async ({ params }) => answer(await toResponse(params.account_id!, await getQueue(queues, params))),
+      async ({ params }) => respond(await toResponse(params.account_id!, await getQueue(queues, params))),
     ),
     updateRoute("queues-update", "put"),
     updateRoute("queues-update-partial", "patch"),
@@ -113,7 +113,7 @@ export function queueRoutes({ queues, scripts }: QueueRouteDeps): Route[] {
       },
       async ({ params }) => {
         await queues.delete(params.account_id!, params.queue_id!);
-        return answer(null);
+        return respond(null);
       },
     ),
   ];

@@ -7,7 +7,7 @@ import {
   type R2Bucket,
   type R2BucketList,
 } from "../../../workers/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import {
   bucketOf,
   BUCKETS,
@@ -81,7 +81,7 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
           },
           (bucket) => isBucketAllowed(call, "Read", bucket),
         );
-        return answer(
+        return respond(
           { buckets: buckets.map(show) },
           { info: { per_page: query.per_page, ...(cursor !== undefined && { cursor }) } },
         );
@@ -101,7 +101,7 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
         const { name, locationHint, storageClass } = call.body;
         const jurisdiction = wordHeader(call, "cf-r2-jurisdiction", r2Jurisdictions);
         requireBucket(call, { name, jurisdiction: jurisdiction ?? "default" });
-        return answer(
+        return respond(
           show(
             await bucketList.create(call.params.account_id!, name, {
               ...(locationHint != null && { location: locationHint }),
@@ -121,7 +121,7 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
         summary: "Get a bucket",
         result: bucketSchema,
       },
-      async (call) => answer(show(await bucketOf(bucketList, call))),
+      async (call) => respond(show(await bucketOf(bucketList, call))),
     ),
     route(
       {
@@ -139,7 +139,7 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
           throw r2Errors.invalidArgument({
             problem: "Set the header cf-r2-storage-class to the new storage class.",
           });
-        return answer(show(await bucketList.changeStorageClass(call.params.account_id!, name, storageClass)));
+        return respond(show(await bucketList.changeStorageClass(call.params.account_id!, name, storageClass)));
       },
     ),
     route(
@@ -154,7 +154,7 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
       async (call) => {
         const { name } = await bucketOf(bucketList, call);
         await bucketList.delete(call.params.account_id!, name);
-        return answer({});
+        return respond({});
       },
     ),
   ];

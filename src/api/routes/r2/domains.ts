@@ -8,7 +8,7 @@ import {
   type R2BucketList,
 } from "../../../workers/index.ts";
 import type { Zones } from "../../../zones/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { bucketOf, ONE_BUCKET } from "./bucket.ts";
 import { bucketRefOf } from "./rules.ts";
 
@@ -81,7 +81,7 @@ export function bucketDomainRoutes({
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
-        return answer(showManaged(id, (await settings.get(id)).managedHostEnabled));
+        return respond(showManaged(id, (await settings.get(id)).managedHostEnabled));
       },
     ),
     route(
@@ -102,7 +102,7 @@ export function bucketDomainRoutes({
             reason: "the setting r2.public_domain is empty",
           });
         await settings.setManagedHost(ref, call.body.enabled);
-        return answer(showManaged(ref.id, call.body.enabled));
+        return respond(showManaged(ref.id, call.body.enabled));
       },
     ),
     route(
@@ -116,7 +116,7 @@ export function bucketDomainRoutes({
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
-        return answer({ domains: await Promise.all((await settings.listDomains(id)).map(showDomain)) });
+        return respond({ domains: await Promise.all((await settings.listDomains(id)).map(showDomain)) });
       },
     ),
     route(
@@ -160,7 +160,7 @@ export function bucketDomainRoutes({
           ciphers: newCiphers,
         };
         await settings.addDomain(customDomain);
-        return answer(await showDomain(customDomain));
+        return respond(await showDomain(customDomain));
       },
     ),
     route(
@@ -178,7 +178,7 @@ export function bucketDomainRoutes({
           ({ domain }) => domain === call.params.domain!.toLowerCase(),
         );
         if (customDomain === undefined) throw bucketSettingsErrors.noDomain({ domain: call.params.domain! });
-        return answer(await showDomain(customDomain));
+        return respond(await showDomain(customDomain));
       },
     ),
     route(
@@ -198,7 +198,7 @@ export function bucketDomainRoutes({
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
         const { enabled, minTLS, ciphers: newCiphers } = call.body;
-        return answer(
+        return respond(
           await showDomain(
             await settings.updateDomain(id, call.params.domain!, {
               ...(enabled !== undefined && { enabled }),
@@ -221,7 +221,7 @@ export function bucketDomainRoutes({
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
         await settings.removeDomain(id, call.params.domain!);
-        return answer({ domain: call.params.domain!.toLowerCase() });
+        return respond({ domain: call.params.domain!.toLowerCase() });
       },
     ),
   ];

@@ -8,7 +8,7 @@ import {
   type Queues,
   type R2BucketList,
 } from "../../../workers/index.ts";
-import { answer, route, type Call, type Route } from "../../operation.ts";
+import { respond, route, type Call, type Route } from "../../operation.ts";
 import { bucketOf } from "./bucket.ts";
 import { bucketRefOf } from "./rules.ts";
 
@@ -69,7 +69,7 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
             rules: rules.map(showRule),
           })),
         );
-        return answer({
+        return respond({
           bucketName: name,
           // A rule for a deleted queue has no effect.
           queues: queueRules.flatMap(({ queueId, queue, rules }) =>
@@ -93,7 +93,7 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
         const rules = (await settings.get(id)).notifications.filter((rule) => rule.queue === queue.id);
         if (rules.length === 0)
           throw bucketSettingsErrors.noNotification({ reason: `the queue ${queue.name} has no rules` });
-        return answer({ queueId: queue.id, queueName: queue.name, rules: rules.map(showRule) });
+        return respond({ queueId: queue.id, queueName: queue.name, rules: rules.map(showRule) });
       },
     ),
     route(
@@ -110,7 +110,7 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
         const ref = await bucketRefOf(bucketList, call);
         const { id } = await queueOf(call);
         await settings.addNotifications(ref, id, call.body.rules);
-        return answer({});
+        return respond({});
       },
     ),
     route(
@@ -128,7 +128,7 @@ export function notificationRoutes({ bucketList, settings, queues }: Notificatio
         const ref = await bucketRefOf(bucketList, call);
         // Rules for a deleted queue can be deleted too.
         await settings.removeNotifications(ref, call.params.queue_id!, call.body.ruleIds);
-        return answer({});
+        return respond({});
       },
     ),
   ];

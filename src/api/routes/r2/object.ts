@@ -8,7 +8,7 @@ import {
   type R2BucketList,
   type R2Buckets,
 } from "../../../workers/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { sentLength, withSentBody } from "../sent-body.ts";
 import { bucketOf, ONE_BUCKET, requireBucket, STORAGE_CLASSES, wordHeader } from "./bucket.ts";
 
@@ -76,7 +76,7 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
           }),
         );
         await bucketList.confirm(bucket.id);
-        return answer({
+        return respond({
           key: object.key,
           etag: object.etag,
           size: String(object.size),
@@ -98,7 +98,7 @@ export function objectRoutes({ bucketList, buckets }: R2RouteDeps): Route[] {
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
         await buckets.delete(id, [call.params.object_key!]);
-        return answer({ key: call.params.object_key! });
+        return respond({ key: call.params.object_key! });
       },
     ),
   ];

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../../kernel/index.ts";
 import { r2Errors, type R2Buckets, type R2ListedObject } from "../../../workers/index.ts";
 import { parseJson } from "../../body.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { bucketOf, ONE_BUCKET, STORAGE_CLASSES } from "./bucket.ts";
 import type { R2RouteDeps } from "./object.ts";
 
@@ -69,7 +69,7 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteDeps & {
           ...(startAfter !== undefined && { startAfter }),
           include: ["httpMetadata", "customMetadata"],
         });
-        return answer(page.objects.map(show), {
+        return respond(page.objects.map(show), {
           info: {
             per_page: limit,
             is_truncated: page.cursor !== undefined,
@@ -101,7 +101,7 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteDeps & {
               problem: "The body must be a JSON array of the keys to delete, or the query must have a prefix.",
             });
           await buckets.delete(id, keys.data);
-          return answer<z.input<typeof deletedSchema>>(keys.data.map((key) => ({ key })));
+          return respond<z.input<typeof deletedSchema>>(keys.data.map((key) => ({ key })));
         }
         if (prefix !== "" && !prefix.endsWith("/"))
           throw r2Errors.invalidArgument({ problem: "A prefix to delete must end in /." });
@@ -110,7 +110,7 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteDeps & {
         try {
           const start = clock.now();
           const deletedCount = await deletePrefix(buckets, id, prefix, start, call.request.signal);
-          return answer<z.input<typeof deletedSchema>>({
+          return respond<z.input<typeof deletedSchema>>({
             id: call.id,
             jobType: "prefixDelete" as const,
             status: "COMPLETED" as const,

@@ -45,8 +45,8 @@ test("a policy that denies the objects of a bucket applies to every operation on
   for (const name of ["locked", "open"]) await r2.bucketList.create(TEST_ACCOUNT, name);
   assert.ok(bucketOperations.length > 20);
   for (const { id, method, pathOf } of bucketOperations) {
-    const answer = await call(method, pathOf("locked"), { body: BODIES[id] });
-    assert.equal(answer.status, 403, `${id}: ${answer.text}`);
+    const response = await call(method, pathOf("locked"), { body: BODIES[id] });
+    assert.equal(response.status, 403, `${id}: ${response.text}`);
   }
   assert.notEqual(await r2.bucketList.get(TEST_ACCOUNT, "locked"), undefined);
   assert.equal((await call("put", `${base}/open/objects/a`, { body: "text" })).status, 200);

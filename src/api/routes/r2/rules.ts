@@ -7,7 +7,7 @@ import {
   type BucketSettingsStore,
   type R2BucketList,
 } from "../../../workers/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { bucketOf, ONE_BUCKET, type BucketCall } from "./bucket.ts";
 
 const corsRuleSchema = z.object({
@@ -70,7 +70,7 @@ export function bucketRuleRoutes({ bucketList, settings }: BucketSettingsRouteDe
         const { id } = await bucketOf(bucketList, call);
         const { cors: rules } = await settings.get(id);
         if (rules === undefined) throw bucketSettingsErrors.noCors();
-        return answer({ rules });
+        return respond({ rules });
       },
     ),
     route(
@@ -85,7 +85,7 @@ export function bucketRuleRoutes({ bucketList, settings }: BucketSettingsRouteDe
       },
       async (call) => {
         await settings.setCors(await bucketRefOf(bucketList, call), call.body.rules);
-        return answer({});
+        return respond({});
       },
     ),
     route(
@@ -99,7 +99,7 @@ export function bucketRuleRoutes({ bucketList, settings }: BucketSettingsRouteDe
       },
       async (call) => {
         await settings.setCors(await bucketRefOf(bucketList, call), undefined);
-        return answer({});
+        return respond({});
       },
     ),
     route(
@@ -113,7 +113,7 @@ export function bucketRuleRoutes({ bucketList, settings }: BucketSettingsRouteDe
       },
       async (call) => {
         const { id } = await bucketOf(bucketList, call);
-        return answer({ rules: (await settings.get(id)).lifecycle ?? defaultLifecycle });
+        return respond({ rules: (await settings.get(id)).lifecycle ?? defaultLifecycle });
       },
     ),
     route(
@@ -128,7 +128,7 @@ export function bucketRuleRoutes({ bucketList, settings }: BucketSettingsRouteDe
       },
       async (call) => {
         await settings.setLifecycle(await bucketRefOf(bucketList, call), call.body.rules);
-        return answer({});
+        return respond({});
       },
     ),
   ];

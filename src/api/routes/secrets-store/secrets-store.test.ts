@@ -50,8 +50,8 @@ describe("Secrets Store operations", () => {
     return response.body.result;
   }
   async function errorOf(method: string, path: string, body?: unknown) {
-    const answer = await call(method, path, body);
-    return [answer.status, answer.body.errors[0].code];
+    const response = await call(method, path, body);
+    return [response.status, response.body.errors[0].code];
   }
 
   it("create, read, list and delete stores", async () => {

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { SECRET_SCOPES, secretsStoreErrors, type SecretScope } from "../../../workers/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   sortDirection,
@@ -67,7 +67,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       const page = pageRequest(query);
       const { order: orderBy, direction: orderDirection, search } = query;
       const filter = { field: orderBy, direction: orderDirection, search, scopes: scopesOf(query.scopes) };
-      return pageAnswer(await store.secrets(...accountAndStore(params), page, filter), page, shownSecret);
+      return respondWithPage(await store.secrets(...accountAndStore(params), page, filter), page, shownSecret);
     },
   ),
   route(
@@ -83,7 +83,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
     },
     async ({ params, body }) => {
       const secrets = body.map(({ comment, ...secret }) => ({ ...secret, comment: comment ?? "" }));
-      return answer((await store.createSecrets(...accountAndStore(params), secrets)).map(shownSecret));
+      return respond((await store.createSecrets(...accountAndStore(params), secrets)).map(shownSecret));
     },
   ),
   route(
@@ -99,7 +99,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
     async ({ params, body }) => {
       const ids = new Set(body.map(({ id }) => id));
       await store.deleteSecrets(...accountAndStore(params), [...ids]);
-      return answer(null);
+      return respond(null);
     },
   ),
   route(
@@ -111,7 +111,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       summary: "Get a secret by ID",
       result: secretShape,
     },
-    async ({ params }) => answer(shownSecret(await store.secret(...accountAndStore(params), params.secret_id!))),
+    async ({ params }) => respond(shownSecret(await store.secret(...accountAndStore(params), params.secret_id!))),
   ),
   route(
     {
@@ -124,7 +124,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       result: secretShape,
     },
     async ({ params, body }) =>
-      answer(shownSecret(await store.changeSecret(...accountAndStore(params), params.secret_id!, body))),
+      respond(shownSecret(await store.changeSecret(...accountAndStore(params), params.secret_id!, body))),
   ),
   route(
     {
@@ -137,7 +137,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
     },
     async ({ params }) => {
       await store.deleteSecrets(...accountAndStore(params), [params.secret_id!]);
-      return answer(null);
+      return respond(null);
     },
   ),
   route(
@@ -151,7 +151,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       result: secretShape,
     },
     async ({ params, body: { comment, ...copy } }) =>
-      answer(
+      respond(
         shownSecret(
           await store.duplicateSecret(...accountAndStore(params), params.secret_id!, {
             ...copy,

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { secretsStoreLimits } from "../../../workers/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   sortDirection,
@@ -33,7 +33,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
     async ({ params, query }) => {
       const page = pageRequest(query);
       const order = { field: query.order, direction: query.direction };
-      return pageAnswer(await store.stores(params.account_id!, page, order), page, shownStore);
+      return respondWithPage(await store.stores(params.account_id!, page, order), page, shownStore);
     },
   ),
   route(
@@ -46,7 +46,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       body: z.object({ name: z.string() }),
       result: storeShape,
     },
-    async ({ params, body }) => answer(shownStore(await store.createStore(params.account_id!, body.name))),
+    async ({ params, body }) => respond(shownStore(await store.createStore(params.account_id!, body.name))),
   ),
   route(
     {
@@ -57,7 +57,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
       summary: "Get a store by ID",
       result: storeShape,
     },
-    async ({ params }) => answer(shownStore(await store.store(params.account_id!, params.store_id!))),
+    async ({ params }) => respond(shownStore(await store.store(params.account_id!, params.store_id!))),
   ),
   route(
     {
@@ -71,7 +71,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
     },
     async ({ params, query }) => {
       await store.deleteStore(params.account_id!, params.store_id!, { force: query.force === "true" });
-      return answer(null);
+      return respond(null);
     },
   ),
   route(
@@ -85,7 +85,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
     },
     async ({ params }) => {
       const { secrets: usage } = await store.count(params.account_id!);
-      return answer({ secrets: { quota: secretsStoreLimits.secretsPerAccount, usage } });
+      return respond({ secrets: { quota: secretsStoreLimits.secretsPerAccount, usage } });
     },
   ),
 ];

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../../kernel/index.ts";
 import type { RowFilter } from "../../../store/index.ts";
 import { streamErrors, type Audience, type AudienceColumn } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 import { instant } from "./video-schemas.ts";
 
@@ -110,7 +110,7 @@ export function streamAnalyticsRoutes({ audience, clock }: StreamAnalyticsDeps):
           (highest, one) => (highest === undefined || one.viewers > highest.viewers ? one : highest),
           undefined,
         );
-        return answer({
+        return respond({
           ...shown(total?.sums),
           peakViewers: peak?.viewers ?? 0,
           peakAt: peak === undefined ? null : new Date(peak.at).toISOString(),
@@ -155,7 +155,7 @@ export function streamAnalyticsRoutes({ audience, clock }: StreamAnalyticsDeps):
             ...shown(sumsByStart.get(start)),
             peakViewers: peakByStart.get(start) ?? 0,
           });
-        return answer(points);
+        return respond(points);
       },
     ),
     route(
@@ -197,7 +197,7 @@ export function streamAnalyticsRoutes({ audience, clock }: StreamAnalyticsDeps):
         rows.sort((a, b) => b.sums[key]! - a.sums[key]! || (String(a.values[0]) < String(b.values[0]) ? -1 : 1));
         const rest = rows.slice(query.limit);
         const sumOf = (name: string) => rest.reduce((sum, { sums }) => sum + sums[name]!, 0);
-        return answer({
+        return respond({
           items: rows
             .slice(0, query.limit)
             .map(({ values, sums }) => ({ value: String(values[0] ?? ""), ...shown(sums) })),

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { streamErrors, type Audio } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 
 interface StreamAudioDeps {
@@ -31,7 +31,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
       permission: "Stream Read",
       result: z.object({ audio: z.array(trackSchema) }),
     },
-    async ({ params }) => answer({ audio: await audio.list(params.account_id!, params.identifier!) }),
+    async ({ params }) => respond({ audio: await audio.list(params.account_id!, params.identifier!) }),
   ),
   route(
     {
@@ -44,7 +44,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
       result: trackSchema,
     },
     async (call) =>
-      answer(
+      respond(
         await audio.form(call.params["account_id"]!, call.params["identifier"]!, call.node.incoming, call.confirm),
       ),
   ),
@@ -62,7 +62,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
     },
     async ({ params, body: { label, url } }) => {
       if (!url) throw streamErrors.badParameter({ reason: "url is required: the URL of the audio file" });
-      return answer(await audio.copy(params.account_id!, params.identifier!, { url, label }));
+      return respond(await audio.copy(params.account_id!, params.identifier!, { url, label }));
     },
   ),
   route(
@@ -78,7 +78,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
       result: trackSchema,
     },
     async ({ params, body }) =>
-      answer(await audio.edit(params.account_id!, params.identifier!, params.audio_identifier!, body)),
+      respond(await audio.edit(params.account_id!, params.identifier!, params.audio_identifier!, body)),
   ),
   route(
     {
@@ -92,7 +92,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
     },
     async ({ params }) => {
       await audio.delete(params.account_id!, params.identifier!, params.audio_identifier!);
-      return answer("ok");
+      return respond("ok");
     },
   ),
 ];

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { streamErrors, type Captions } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { filePart, isForm } from "./sent-file.ts";
 import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
 
@@ -40,7 +40,7 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
       result: z.array(captionSchema),
     },
     async ({ params, query }) =>
-      answer(itemsOfPage(await captions.list(params.account_id!, params.identifier!), query)),
+      respond(itemsOfPage(await captions.list(params.account_id!, params.identifier!), query)),
   ),
   route(
     {
@@ -52,7 +52,7 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
       permission: "Stream Read",
       result: captionSchema,
     },
-    async ({ params }) => answer(await captions.get(...captionKeyOf(params))),
+    async ({ params }) => respond(await captions.get(...captionKeyOf(params))),
   ),
   route(
     {
@@ -70,7 +70,7 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
       if (file.length > MAX_FILE_BYTES)
         throw streamErrors.tooLarge({ limit: MAX_FILE_BYTES, rule: "the maximum for captions" });
       const { caption, unread } = await captions.upload(...captionKeyOf(call.params), file);
-      return answer(
+      return respond(
         caption,
         unread === undefined ? {} : { messages: [{ code: streamErrors.table.badCaptions.code, message: unread }] },
       );
@@ -88,7 +88,7 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
     },
     async ({ params }) => {
       await captions.delete(...captionKeyOf(params));
-      return answer("");
+      return respond("");
     },
   ),
   route(
@@ -103,7 +103,7 @@ export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] 
     },
     async (call) => {
       await call.bytes();
-      return answer(await captions.generate(...captionKeyOf(call.params)));
+      return respond(await captions.generate(...captionKeyOf(call.params)));
     },
   ),
   route(

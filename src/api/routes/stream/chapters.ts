@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { type Chapters, streamErrors } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { filePart, isForm } from "./sent-file.ts";
 
 interface StreamChaptersDeps {
@@ -39,7 +39,7 @@ export const streamChaptersRoutes = ({ chapters }: StreamChaptersDeps): Route[] 
       permission: "Stream Read",
       result: chaptersSchema,
     },
-    async ({ params }) => answer({ chapters: await chapters.get(...videoOf(params)) }),
+    async ({ params }) => respond({ chapters: await chapters.get(...videoOf(params)) }),
   ),
   route(
     {
@@ -52,7 +52,7 @@ export const streamChaptersRoutes = ({ chapters }: StreamChaptersDeps): Route[] 
       body: chaptersSchema,
       result: chaptersSchema,
     },
-    async ({ params, body }) => answer({ chapters: await chapters.set(...videoOf(params), body.chapters) }),
+    async ({ params, body }) => respond({ chapters: await chapters.set(...videoOf(params), body.chapters) }),
   ),
   route(
     {
@@ -66,7 +66,7 @@ export const streamChaptersRoutes = ({ chapters }: StreamChaptersDeps): Route[] 
     },
     async ({ params }) => {
       await chapters.delete(...videoOf(params));
-      return answer("");
+      return respond("");
     },
   ),
   route(
@@ -100,7 +100,7 @@ export const streamChaptersRoutes = ({ chapters }: StreamChaptersDeps): Route[] 
       const file = isForm(call) ? await filePart(await call.form()) : await call.bytes();
       if (file.length > MAX_FILE_BYTES)
         throw streamErrors.tooLarge({ limit: MAX_FILE_BYTES, rule: "the maximum for chapters" });
-      return answer({ chapters: await chapters.importFile(...videoOf(call.params), file) });
+      return respond({ chapters: await chapters.importFile(...videoOf(call.params), file) });
     },
   ),
 ];

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { showVideo, type Clips, type StreamUrls } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { requestedFields, requestedVideo } from "./requested-video.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
@@ -38,7 +38,7 @@ export const streamClipRoutes = ({ clips, urls }: StreamClipDeps): Route[] => [
       const { clippedFromVideoUID: from, startTimeSeconds: start, endTimeSeconds: end, name } = call.body;
       const requestedClip = requestedVideo(call.body, call);
       const nameMeta = name ? { meta: { name, ...requestedClip.meta } } : {};
-      return answer(
+      return respond(
         showVideo(
           await clips.create(call.params["account_id"]!, { ...requestedClip, ...nameMeta, from, start, end }),
           urls,

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { showVideo, streamErrors, type StreamUrls, type Uploads } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { requestedFields, requestedVideo } from "./requested-video.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
@@ -37,7 +37,7 @@ export const streamCopyRoutes = ({ uploads, urls }: StreamCopyDeps): Route[] => 
       if (!from) throw streamErrors.badParameter({ reason: "input is required: the URL of the video" });
       const requestedCopy = requestedVideo(call.body, call);
       const nameMeta = name ? { meta: { name, ...requestedCopy.meta } } : {};
-      return answer(
+      return respond(
         showVideo(await uploads.copy(call.params["account_id"]!, { ...requestedCopy, ...nameMeta, url: from }), urls),
       );
     },

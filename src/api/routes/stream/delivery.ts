@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { customerCode, type StreamUrls } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 
 interface StreamDeliveryDeps {
   urls: Pick<StreamUrls, "origin" | "deliveryDomain">;
@@ -28,7 +28,7 @@ export const streamDeliveryRoutes = ({ urls }: StreamDeliveryDeps): Route[] => [
       result: deliverySchema,
     },
     async ({ params: { account_id: account } }) =>
-      answer({
+      respond({
         customerCode: customerCode(account!),
         deliveryDomain: urls.deliveryDomain === "" ? null : urls.deliveryDomain,
         baseUrl: urls.origin(account!),

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { showVideo, type StreamUrls, type Uploads } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { secretField } from "../../secret-fields.ts";
 import { requestedFields, requestedVideo } from "./requested-video.ts";
 import { translate } from "./bad-parameter.ts";
@@ -41,7 +41,7 @@ export const streamDirectUploadRoutes = ({ uploads, urls }: StreamDirectUploadDe
         ...(expiry != null && { uploadExpiry: expiry }),
       });
       const { creator, watermark, scheduledDeletion } = showVideo(video, urls);
-      return answer({
+      return respond({
         uploadURL: uploadUrl,
         uid: video.uid,
         ...(creator !== null && { creator }),

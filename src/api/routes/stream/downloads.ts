@@ -7,7 +7,7 @@ import {
   type DownloadType,
   type StreamUrls,
 } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 
 interface StreamDownloadsDeps {
   downloads: Pick<Downloads, "create" | "list" | "delete">;
@@ -27,7 +27,7 @@ const downloadsSchema = z.object({ default: downloadSchema.optional(), audio: do
 
 export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps): Route[] {
   const show = (account: string, uid: string, made: readonly Download[]) =>
-    answer(
+    respond(
       Object.fromEntries(
         made.map(({ type, status, percentComplete }) => [
           type,
@@ -40,7 +40,7 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
     show(account, uid, await downloads.create(account, uid, type));
   const remove = async (account: string, uid: string, type: DownloadType) => {
     await downloads.delete(account, uid, type);
-    return answer("ok");
+    return respond("ok");
   };
 
   return [

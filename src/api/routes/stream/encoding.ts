@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../../kernel/index.ts";
 import type { Video, Videos } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 
 interface StreamEncodingDeps {
   videos: Pick<Videos, "get">;
@@ -108,7 +108,7 @@ export const streamEncodingRoutes = ({ videos, clock }: StreamEncodingDeps): Rou
       const video = await videos.get(params.account_id!, params.identifier!);
       const { model } = video;
       const rate = model && model.segments.fps.num / model.segments.fps.den;
-      return answer({
+      return respond({
         state: video.state,
         step: video.step ?? null,
         percent: video.pctComplete,

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { jwkForm, pemForm, type SigningKeys } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { secretField } from "../../secret-fields.ts";
 import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
 
@@ -32,7 +32,7 @@ export const streamKeysRoutes = ({ keys }: StreamKeysDeps): Route[] => [
       result: z.array(keySchema),
     },
     async ({ params, query }) =>
-      answer(
+      respond(
         itemsOfPage(await keys.list(params.account_id!), query).map(({ id, created }) => ({
           id,
           key_id: id,
@@ -54,7 +54,7 @@ export const streamKeysRoutes = ({ keys }: StreamKeysDeps): Route[] => [
       // Clients send no body, `{}`, or their usual body.
       await call.bytes();
       const { id, privateKey, created } = await keys.create(call.params["account_id"]!);
-      return answer({
+      return respond({
         id,
         pem: pemForm(privateKey),
         jwk: jwkForm(id, privateKey),
@@ -74,7 +74,7 @@ export const streamKeysRoutes = ({ keys }: StreamKeysDeps): Route[] => [
     },
     async ({ params }) => {
       await keys.delete(params.account_id!, params.identifier!);
-      return answer("ok");
+      return respond("ok");
     },
   ),
 ];

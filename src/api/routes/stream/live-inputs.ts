@@ -21,7 +21,7 @@ import {
 } from "../../../stream/index.ts";
 import { systemClock, type Clock } from "../../../kernel/index.ts";
 import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { translate } from "./bad-parameter.ts";
 import {
@@ -79,7 +79,7 @@ export function streamLiveInputsRoutes({
     account_id,
     live_input_identifier,
   }: Record<string, string>): [account: string, uid: string] => [account_id!, live_input_identifier!];
-  const show = (owned: OwnedLiveInput) => answer(showLiveInput(owned, { urls, endpoints }));
+  const show = (owned: OwnedLiveInput) => respond(showLiveInput(owned, { urls, endpoints }));
   const switchRoute = (word: string, enabled: boolean) =>
     route(
       {
@@ -115,7 +115,10 @@ export function streamLiveInputsRoutes({
         const page = pageRequest(query);
         const { items, total } = await inputs.list(params.account_id!, page);
         const range = Math.max(0, total - (page.page - 1) * page.perPage);
-        return answer({ liveInputs: items.map(listLiveInput), ...(query.include_counts === true && { range, total }) });
+        return respond({
+          liveInputs: items.map(listLiveInput),
+          ...(query.include_counts === true && { range, total }),
+        });
       },
     ),
     route(
@@ -186,7 +189,7 @@ export function streamLiveInputsRoutes({
       },
       async ({ params }) => {
         await inputs.delete(...inputKeyOf(params));
-        return answer({});
+        return respond({});
       },
     ),
     switchRoute("enable", true),
@@ -222,7 +225,7 @@ export function streamLiveInputsRoutes({
         const [account, uid] = inputKeyOf(params);
         await inputs.get(account, uid);
         const { page, perPage } = pageRequest(query);
-        return answer(
+        return respond(
           (await videos.list(account, { liveInput: uid, limit: perPage, offset: (page - 1) * perPage })).map((video) =>
             showVideo(video, urls),
           ),
@@ -248,7 +251,7 @@ export function streamLiveInputsRoutes({
           health(uid),
           outputs.list(uid),
         ]);
-        return answer({
+        return respond({
           state: status,
           since: statusAt === null ? null : new Date(statusAt).toISOString(),
           live: broadcast?.live ?? false,
@@ -277,7 +280,7 @@ export function streamLiveInputsRoutes({
           samples(input.uid, clock.now() - minutes * 60_000),
           health(input.uid),
         ]);
-        return answer({
+        return respond({
           samples: measured.map(({ at, ...sample }) => ({ at: new Date(at).toISOString(), ...sample })),
           warnings: current === undefined ? [] : liveWarnings(current),
         });
@@ -298,7 +301,7 @@ export function streamLiveInputsRoutes({
         const { input } = await inputs.get(...inputKeyOf(call.params));
         if ((await health(input.uid)) === undefined) throw streamErrors.liveNoPublisher();
         disconnect(input.uid);
-        return answer({});
+        return respond({});
       },
     ),
     route(
@@ -315,7 +318,7 @@ export function streamLiveInputsRoutes({
       },
       async ({ params, query }) => {
         const page = pageRequest(query);
-        return pageAnswer(await inputs.history(...inputKeyOf(params), page), page, showLiveHistory);
+        return respondWithPage(await inputs.history(...inputKeyOf(params), page), page, showLiveHistory);
       },
     ),
   ];

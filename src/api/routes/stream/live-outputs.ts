@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { showLiveOutput, type OwnedLiveOutputs } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 import { liveOutputBody, liveOutputSchema } from "./live-schemas.ts";
 
@@ -30,7 +30,7 @@ export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Rou
         permission: READ,
         result: z.array(liveOutputSchema),
       },
-      async ({ params }) => answer((await outputs.of(...input(params))).map(showLiveOutput)),
+      async ({ params }) => respond((await outputs.of(...input(params))).map(showLiveOutput)),
     ),
     route(
       {
@@ -44,7 +44,7 @@ export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Rou
         body: liveOutputBody,
         result: liveOutputSchema,
       },
-      async ({ params, body }) => answer(showLiveOutput(await outputs.create(...input(params), body))),
+      async ({ params, body }) => respond(showLiveOutput(await outputs.create(...input(params), body))),
     ),
     route(
       {
@@ -59,7 +59,7 @@ export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Rou
         result: liveOutputSchema,
       },
       async ({ params, body }) =>
-        answer(showLiveOutput(await outputs.setEnabled(...input(params), params.output_identifier!, body.enabled))),
+        respond(showLiveOutput(await outputs.setEnabled(...input(params), params.output_identifier!, body.enabled))),
     ),
     route(
       {
@@ -73,7 +73,7 @@ export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Rou
       },
       async ({ params }) => {
         await outputs.delete(...input(params), params.output_identifier!);
-        return answer({});
+        return respond({});
       },
     ),
   ];

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { PlaybackTokens } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 
 interface StreamTokenDeps {
@@ -58,7 +58,7 @@ export const streamTokenRoutes = ({ tokens }: StreamTokenDeps): Route[] => [
         original: flags?.original ?? undefined,
         accessRules,
       };
-      return answer({ token: await tokens.sign(params.account_id!, params.identifier!, tokenRequest) });
+      return respond({ token: await tokens.sign(params.account_id!, params.identifier!, tokenRequest) });
     },
   ),
 ];

@@ -105,8 +105,8 @@ test("a form upload returns the video, and an invalid form returns error 10059",
     [200, "queued", "0.000000", VIDEO.length, { name: "dog.mp4" }, new Date(NOW).toISOString()],
   );
   const refused = async (body: FormData | string, headers?: Record<string, string>) => {
-    const answer = await call("POST", STREAM, { body, ...(headers && { headers }) });
-    return [answer.status, answer.body.errors[0].code];
+    const response = await call("POST", STREAM, { body, ...(headers && { headers }) });
+    return [response.status, response.body.errors[0].code];
   };
   assert.deepEqual(await refused(form(Buffer.from("<html>"))), [400, 10059]);
   assert.deepEqual(await refused(form(Buffer.concat([VIDEO, Buffer.alloc(1024 * 1024)]))), [413, 10901]);

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { hasUploadBody, showVideo, type StreamUrls, type Uploads } from "../../../stream/index.ts";
 import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { withSentBody } from "../sent-body.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
@@ -40,7 +40,7 @@ export const streamUploadsRoutes = ({ uploads, urls, chosenIds = noChosenIds }: 
       const account = call.params.account_id!;
       const { incoming } = call.node;
       if (incoming.headers["tus-resumable"] === undefined)
-        return answer(showVideo(await uploads.form(account, incoming, { confirm: call.confirm }), urls));
+        return respond(showVideo(await uploads.form(account, incoming, { confirm: call.confirm }), urls));
       const creation = {
         headers: incoming.headers,
         directUser: call.query.direct_user,

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../../kernel/index.ts";
 import { PERIODS, type VideoCatalog, type ViewedMinutes } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 import { instant } from "./video-schemas.ts";
 
@@ -54,7 +54,7 @@ export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: Str
         reservedSeconds,
         videos: videoCount,
       } = await videos.storageUsage(params.account_id!, creator === "" ? undefined : creator);
-      return answer({
+      return respond({
         ...(creator && { creator }),
         totalStorageMinutes: usedSeconds / 60,
         totalStorageMinutesLimit: storageMinutes === 0 ? UNLIMITED : storageMinutes,
@@ -77,7 +77,7 @@ export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: Str
     },
     async ({ params, query: { until = clock.now(), since = until - SIX_HOURS_MS, time_delta: period, limit } }) => {
       const points = await viewed.minutes(params.account_id!, { since, until, period, limit });
-      return answer(
+      return respond(
         points.map(({ begin, minutes }) => ({ streamMinutesViewed: Math.round(minutes), ts: begin / 1000 })),
       );
     },
@@ -95,6 +95,6 @@ export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: Str
       query: viewsQuery,
       result: viewedSchema,
     },
-    async () => answer([]),
+    async () => respond([]),
   ),
 ];

@@ -9,7 +9,7 @@ import {
   type VideoFilter,
   type Videos,
 } from "../../../stream/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoListQuery, videoSchema, videoUpdateBody } from "./video-schemas.ts";
 
@@ -50,7 +50,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
           videos.list(params.account_id!, filter),
           query.include_counts === true ? videos.count(params.account_id!, filter) : undefined,
         ]);
-        return answer(listedVideos.map(show), counts === undefined ? {} : { extraFields: counts });
+        return respond(listedVideos.map(show), counts === undefined ? {} : { extraFields: counts });
       },
     ),
     route(
@@ -63,7 +63,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
         permission: READ,
         result: videoSchema,
       },
-      async ({ params }) => answer(show(await videos.get(...videoKeyOf(params)))),
+      async ({ params }) => respond(show(await videos.get(...videoKeyOf(params)))),
     ),
     route(
       {
@@ -82,7 +82,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
           throw streamErrors.badParameter({
             reason: `uid is ${JSON.stringify(uid.slice(0, 100))}, but the video in the URL is ${params.identifier}`,
           });
-        return answer(
+        return respond(
           show(
             await videos.edit(...videoKeyOf(params), {
               ...pickDefined(givenFields),

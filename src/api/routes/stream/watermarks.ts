@@ -9,7 +9,7 @@ import {
 import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
 import { parseJson } from "../../body.ts";
 import { invalidInput } from "../../envelope.ts";
-import { answer, route, type Call, type Route } from "../../operation.ts";
+import { respond, route, type Call, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 import { filePart, isForm } from "./sent-file.ts";
 import { watermarkSchema } from "./video-schemas.ts";
@@ -83,7 +83,7 @@ export const streamWatermarksRoutes = ({ watermarks, chosenIds = noChosenIds }: 
       result: z.array(watermarkSchema),
     },
     async ({ params, query }) =>
-      answer(itemsOfPage(await watermarks.list(params.account_id!), query).map(showWatermark)),
+      respond(itemsOfPage(await watermarks.list(params.account_id!), query).map(showWatermark)),
   ),
   route(
     {
@@ -102,7 +102,7 @@ export const streamWatermarksRoutes = ({ watermarks, chosenIds = noChosenIds }: 
       const account = call.params["account_id"]!;
       const uid = await chosenIds.of(call, "hex");
       const { url, file, options } = await readWatermark(call);
-      return answer(
+      return respond(
         showWatermark(
           file === undefined
             ? await watermarks.createFromUrl(account, url!, options, uid)
@@ -121,7 +121,7 @@ export const streamWatermarksRoutes = ({ watermarks, chosenIds = noChosenIds }: 
       permission: "Stream Read",
       result: watermarkSchema,
     },
-    async ({ params }) => answer(showWatermark(await watermarks.get(params.account_id!, params.identifier!))),
+    async ({ params }) => respond(showWatermark(await watermarks.get(params.account_id!, params.identifier!))),
   ),
   route(
     {
@@ -150,7 +150,7 @@ export const streamWatermarksRoutes = ({ watermarks, chosenIds = noChosenIds }: 
     },
     async ({ params }) => {
       await watermarks.delete(params.account_id!, params.identifier!);
-      return answer("");
+      return respond("");
     },
   ),
 ];

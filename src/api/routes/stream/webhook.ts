@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { streamErrors, type WebhookDelivery, type WebhookEndpoint, type Webhooks } from "../../../stream/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { secretField } from "../../secret-fields.ts";
 import { translate } from "./bad-parameter.ts";
@@ -108,7 +108,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         permission: READ,
         result: mainSchema,
       },
-      async ({ params }) => answer(showMain(await webhooks.main(params.account_id!))),
+      async ({ params }) => respond(showMain(await webhooks.main(params.account_id!))),
     ),
     route(
       {
@@ -122,7 +122,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         body: urlBody,
         result: mainSchema,
       },
-      async ({ params, body }) => answer(showMain(await webhooks.setMain(params.account_id!, urlOf(body)))),
+      async ({ params, body }) => respond(showMain(await webhooks.setMain(params.account_id!, urlOf(body)))),
     ),
     route(
       {
@@ -136,7 +136,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
       },
       async ({ params }) => {
         await webhooks.deleteMain(params.account_id!);
-        return answer("ok");
+        return respond("ok");
       },
     ),
 
@@ -152,7 +152,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         query: wholeListQuery,
         result: z.array(endpointSchema),
       },
-      async ({ params, query }) => answer(itemsOfPage((await webhooks.list(params.account_id!)).map(show), query)),
+      async ({ params, query }) => respond(itemsOfPage((await webhooks.list(params.account_id!)).map(show), query)),
     ),
     route(
       {
@@ -167,7 +167,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         result: endpointSchema,
       },
       async ({ params, body: { topics, liveInputs, ...url } }) =>
-        answer(
+        respond(
           show(
             await webhooks.create(params.account_id!, urlOf(url), {
               ...(topics && { topics }),
@@ -186,7 +186,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         permission: READ,
         result: endpointSchema,
       },
-      async ({ params }) => answer(show(await webhooks.get(...endpointKeyOf(params)))),
+      async ({ params }) => respond(show(await webhooks.get(...endpointKeyOf(params)))),
     ),
     route(
       {
@@ -200,7 +200,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
       },
       async ({ params }) => {
         await webhooks.delete(...endpointKeyOf(params));
-        return answer("ok");
+        return respond("ok");
       },
     ),
     route(
@@ -217,7 +217,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
       },
       async ({ params, query }) => {
         const page = pageRequest(query);
-        return pageAnswer(await webhooks.deliveries(...endpointKeyOf(params), page), page, showDelivery);
+        return respondWithPage(await webhooks.deliveries(...endpointKeyOf(params), page), page, showDelivery);
       },
     ),
     route(
@@ -231,7 +231,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         permission: WRITE,
         result: deliverySchema,
       },
-      async ({ params }) => answer(showDelivery(await webhooks.replay(...endpointKeyOf(params), params.delivery_id!))),
+      async ({ params }) => respond(showDelivery(await webhooks.replay(...endpointKeyOf(params), params.delivery_id!))),
     ),
     route(
       {
@@ -244,7 +244,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         permission: WRITE,
         result: deliverySchema,
       },
-      async ({ params }) => answer(showDelivery(await webhooks.test(...endpointKeyOf(params)))),
+      async ({ params }) => respond(showDelivery(await webhooks.test(...endpointKeyOf(params)))),
     ),
   ];
 }

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../../accounts/index.ts";
 import { assetErrors, type AssetUploads } from "../../../workers/index.ts";
-import { answer, route, type Call, type Route } from "../../operation.ts";
+import { respond, route, type Call, type Route } from "../../operation.ts";
 import { SCRIPT, UPLOAD_BYTES, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
 
 type UploadedAssets = Parameters<AssetUploads["store"]>[1];
@@ -30,7 +30,7 @@ export const assetRoutes = ({ assets }: WorkerRoutesDeps): Route[] => [
     },
     async ({ params, body }) => {
       const { token, buckets } = await assets.begin(params.account_id!, body.manifest);
-      return answer({ jwt: token, buckets });
+      return respond({ jwt: token, buckets });
     },
   ),
 
@@ -52,7 +52,7 @@ export const assetRoutes = ({ assets }: WorkerRoutesDeps): Route[] => [
       const session = assets.sessionOf(bearerOf(call));
       if (session === undefined) throw assetErrors.badToken();
       const { token } = await assets.store(session, await filesOf(await call.form()));
-      return token === undefined ? answer({}, { status: 202 }) : answer({ jwt: token }, { status: 201 });
+      return token === undefined ? respond({}, { status: 202 }) : respond({ jwt: token }, { status: 201 });
     },
   ),
 ];

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Script, Scripts, Version } from "../../../workers/index.ts";
-import { answer, route, type Call, type Route } from "../../operation.ts";
+import { respond, route, type Call, type Route } from "../../operation.ts";
 import { uploaderOf } from "./author.ts";
 import {
   ENVIRONMENT_PATH,
@@ -48,7 +48,7 @@ export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       { ...uploadLike(latest, modules), format, main },
       uploaderOf(call),
     );
-    return answer(shownScript({ ...after, latest: version }));
+    return respond(shownScript({ ...after, latest: version }));
   }
 
   return [

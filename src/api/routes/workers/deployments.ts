@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { workerErrors } from "../../../workers/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
 import { accountAndScript, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
@@ -28,12 +28,12 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
     async ({ params, query }) => {
       const page = pageRequest(query);
-      const { result, info } = pageAnswer(
+      const { result, info } = respondWithPage(
         await scripts.deployments(...accountAndScript(params), page),
         page,
         shownDeployment,
       );
-      return answer({ deployments: result, items: result }, { info: info! });
+      return respond({ deployments: result, items: result }, { info: info! });
     },
   ),
 
@@ -58,7 +58,7 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
         },
         authorOf(call),
       );
-      return answer(shownDeployment(deployment));
+      return respond(shownDeployment(deployment));
     },
   ),
 
@@ -76,7 +76,7 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       const deployment = await scripts.deployment(account, name, params.deployment_id!);
       if (deployment === undefined)
         throw workerErrors.deploymentMissing({ script: name, deployment: params.deployment_id });
-      return answer(shownDeployment(deployment));
+      return respond(shownDeployment(deployment));
     },
   ),
 
@@ -91,7 +91,7 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
     async ({ params }) => {
       await scripts.deleteDeployment(...accountAndScript(params), params.deployment_id!);
-      return answer(null);
+      return respond(null);
     },
   ),
 ];

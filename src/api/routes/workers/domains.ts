@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { WantedDomain, WorkerDomain } from "../../../workers/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   isOn,
@@ -101,7 +101,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
         const { hostname, service: script, zone_id: zone, zone_name: zoneName } = query;
         const page = pageRequest(query);
         const domainList = await domains.list(params.account_id!, { hostname, script, zone, zoneName });
-        return pageAnswer(pageOf(domainList, page), page, showDomain);
+        return respondWithPage(pageOf(domainList, page), page, showDomain);
       },
     ),
     route(
@@ -113,7 +113,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
         summary: path === DOMAINS_PATH ? "Get a Domain" : "Get a record of a domain",
         result: domainSchema,
       },
-      async ({ params }) => answer(showDomain(await domains.get(params.account_id!, params.domain_id!))),
+      async ({ params }) => respond(showDomain(await domains.get(params.account_id!, params.domain_id!))),
     ),
   ]),
   route(
@@ -130,7 +130,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
       const { service, ...originFields } = call.body;
       const domain = toDomainRequest(originFields);
       const attached = await domains.attach(call.params.account_id!, service, domain, domainAccessOf(call));
-      return answer(showDomain(attached), { messages: routingNotices({ isActive }) });
+      return respond(showDomain(attached), { messages: routingNotices({ isActive }) });
     },
   ),
   route(
@@ -144,7 +144,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
     },
     async (call) => {
       await domains.detach(call.params.account_id!, call.params.domain_id!, domainAccessOf(call));
-      return answer(null);
+      return respond(null);
     },
   ),
   // Returns what `records` below would change, so that clients can ask the user to confirm conflicts.
@@ -166,7 +166,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
     },
     async ({ params, body }) => {
       const plan = await domains.plan(...accountAndScript(params), body.map(toDomainRequest));
-      return answer({
+      return respond({
         added: plan.added.map(showDomain),
         removed: plan.removed.map(showDomain),
         updated: plan.updated.map(({ modified, ...domain }) => ({ ...showDomain(domain), modified })),
@@ -200,10 +200,10 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
       const requestedDomains = body.origins.map(toDomainRequest);
       if (!isOn(query.validate)) {
         const replaced = await domains.replace(...accountAndScript(params), requestedDomains, override, checkAccess);
-        return answer(replaced.map(showDomain), { messages: replaced.length > 0 ? routingNotices({ isActive }) : [] });
+        return respond(replaced.map(showDomain), { messages: replaced.length > 0 ? routingNotices({ isActive }) : [] });
       }
       await domains.validate(...accountAndScript(params), requestedDomains, override, checkAccess);
-      return answer([]);
+      return respond([]);
     },
   ),
 ];

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { reading, WORKERS, type WorkerRoutesDeps } from "./common.ts";
 
@@ -30,7 +30,7 @@ export const durableObjectRoutes = ({ objectNamespaces }: WorkerRoutesDeps): Rou
     },
     async ({ params, query }) => {
       const page = pageRequest(query);
-      return pageAnswer(
+      return respondWithPage(
         await objectNamespaces.list(params.account_id!, page),
         page,
         ({ id, script, className, sqlite }) => ({
@@ -68,7 +68,7 @@ export const durableObjectRoutes = ({ objectNamespaces }: WorkerRoutesDeps): Rou
         after: cursor,
         limit,
       });
-      return answer(items, {
+      return respond(items, {
         info: { count: items.length, per_page: limit, total_count: total, cursor: next, cursors: { after: next } },
       });
     },

@@ -7,7 +7,7 @@ import {
   type UploadedModule,
   type Version,
 } from "../../../workers/index.ts";
-import { answer, pageAnswer, route, type Call, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Call, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { uploaderOf } from "./author.ts";
 import { shownBinding } from "./bindings.ts";
@@ -41,7 +41,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
     const version = isOn(call.query.deploy)
       ? (await scripts.upload(account, name, upload, uploaderOf(call))).version
       : await scripts.createVersion(account, name, upload, uploaderOf(call));
-    return answer(showVersion(version));
+    return respond(showVersion(version));
   }
 
   return [
@@ -58,7 +58,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       async ({ params, query }) => {
         const { account, name } = await requireRecord(scripts, params);
         const page = pageRequest(query);
-        return pageAnswer(await scripts.versions(account, name, page), page, (version) => showVersion(version));
+        return respondWithPage(await scripts.versions(account, name, page), page, (version) => showVersion(version));
       },
     ),
 
@@ -112,7 +112,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       },
       async ({ params, query }) => {
         const version = await findVersion(scripts, await requireRecord(scripts, params), params.version_id!);
-        return answer(showVersion(version, query.include === "modules" ? await scripts.modules(version) : undefined));
+        return respond(showVersion(version, query.include === "modules" ? await scripts.modules(version) : undefined));
       },
     ),
 
@@ -129,7 +129,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         const script = await requireRecord(scripts, params);
         const { id } = await findVersion(scripts, script, params.version_id!);
         await scripts.deleteVersion(script.account, script.name, id);
-        return answer(null);
+        return respond(null);
       },
     ),
   ];

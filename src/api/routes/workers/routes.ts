@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { RoutingZone, WorkerRoute } from "../../../workers/index.ts";
-import { answer, route, type Call, type Route } from "../../operation.ts";
+import { respond, route, type Call, type Route } from "../../operation.ts";
 import { apiErrors } from "../../errors.ts";
 import { routingNotices } from "./notices.ts";
 import { ENVIRONMENT_PATH, isOn, accountAndScript, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
@@ -44,7 +44,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
       summary: "List Routes",
       result: z.array(routeSchema),
     },
-    async ({ params }) => answer((await routes.list(params.zone_id!)).map(showRoute)),
+    async ({ params }) => respond((await routes.list(params.zone_id!)).map(showRoute)),
   ),
   route(
     {
@@ -57,7 +57,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
       result: routeSchema,
     },
     async ({ params, body }) =>
-      answer(showRoute(await routes.create(params.zone_id!, toRouteChange(body))), {
+      respond(showRoute(await routes.create(params.zone_id!, toRouteChange(body))), {
         messages: routingNotices({ isActive }),
       }),
   ),
@@ -70,7 +70,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
       summary: "Get Route",
       result: routeSchema,
     },
-    async ({ params }) => answer(showRoute(await routes.get(params.zone_id!, params.route_id!))),
+    async ({ params }) => respond(showRoute(await routes.get(params.zone_id!, params.route_id!))),
   ),
   route(
     {
@@ -83,7 +83,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
       result: routeSchema,
     },
     async ({ params, body }) =>
-      answer(showRoute(await routes.update(params.zone_id!, params.route_id!, toRouteChange(body))), {
+      respond(showRoute(await routes.update(params.zone_id!, params.route_id!, toRouteChange(body))), {
         messages: routingNotices({ isActive }),
       }),
   ),
@@ -98,7 +98,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
     },
     async ({ params }) => {
       await routes.delete(params.zone_id!, params.route_id!);
-      return answer({ id: params.route_id! });
+      return respond({ id: params.route_id! });
     },
   ),
 
@@ -113,7 +113,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
         query: z.object({ show_zonename: z.string().optional() }),
         result: z.array(scriptRouteSchema),
       },
-      async ({ params }) => answer((await routes.listByScript(...accountAndScript(params))).map(showRouteWithZone)),
+      async ({ params }) => respond((await routes.listByScript(...accountAndScript(params))).map(showRouteWithZone)),
     ),
   ),
   // With `validate`, only checks the routes, even if the worker does not exist yet: a deploy does so before the upload.
@@ -136,9 +136,9 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
       }));
       const accountScript = accountAndScript(call.params);
       checkZones(call, await routes.plan(...accountScript, patterns));
-      if (isOn(call.query.validate)) return answer([]);
+      if (isOn(call.query.validate)) return respond([]);
       const replaced = await routes.replace(...accountScript, patterns);
-      return answer(replaced.map(showRouteWithZone), {
+      return respond(replaced.map(showRouteWithZone), {
         messages: replaced.length > 0 ? routingNotices({ isActive }) : [],
       });
     },

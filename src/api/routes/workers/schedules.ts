@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { systemClock } from "../../../kernel/index.ts";
 import { parseCron, workerErrors, type Schedule } from "../../../workers/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { accountAndScript, reading, requireScript, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
 
 const shape = z.object({
@@ -41,7 +41,7 @@ export const scheduleRoutes = ({ scripts, live, clock = systemClock }: WorkerRou
       ...reading,
       result: shape,
     },
-    async ({ params }) => answer(showSchedules(await scripts.schedules(...accountAndScript(params)))),
+    async ({ params }) => respond(showSchedules(await scripts.schedules(...accountAndScript(params)))),
   ),
   route(
     {
@@ -54,7 +54,7 @@ export const scheduleRoutes = ({ scripts, live, clock = systemClock }: WorkerRou
       result: shape,
     },
     async ({ params, body }) =>
-      answer(
+      respond(
         showSchedules(
           await scripts.changeSchedules(
             ...accountAndScript(params),
@@ -75,7 +75,7 @@ export const scheduleRoutes = ({ scripts, live, clock = systemClock }: WorkerRou
     async ({ params }) => {
       const from = new Date(clock.now());
       const schedules = await scripts.schedules(...accountAndScript(params));
-      return answer(schedules.map(({ cron }) => ({ cron, next: nextRuns(cron, from) })));
+      return respond(schedules.map(({ cron }) => ({ cron, next: nextRuns(cron, from) })));
     },
   ),
   route(
@@ -106,7 +106,7 @@ export const scheduleRoutes = ({ scripts, live, clock = systemClock }: WorkerRou
           timeout.promise,
         ]);
         const { outcome = null, exception } = ended ?? {};
-        return answer({
+        return respond({
           cron,
           outcome,
           exception: exception === undefined ? null : `${exception.name}: ${exception.message}`,

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Script } from "../../../workers/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { uploaderOf } from "./author.ts";
 import {
@@ -49,11 +49,12 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
     },
     async ({ params, query }) => {
       const page = pageRequest(query);
-      if (query.tags === undefined) return pageAnswer(await scripts.list(params.account_id!, page), page, shownScript);
+      if (query.tags === undefined)
+        return respondWithPage(await scripts.list(params.account_id!, page), page, shownScript);
       const wanted = tagFilter(query.tags);
       // An account has at most a few hundred workers, so tags need no index.
       const { items } = await scripts.list(params.account_id!);
-      return pageAnswer(pageOf(items.filter(wanted), page), page, shownScript);
+      return respondWithPage(pageOf(items.filter(wanted), page), page, shownScript);
     },
   ),
 
@@ -81,7 +82,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
           (script) => (name === undefined || script.name.includes(name)) && (id === undefined || script.id === id),
         )
         .sort(ORDERS[order_by]);
-      return pageAnswer(pageOf(matchingScripts, page), page, showFoundScript);
+      return respondWithPage(pageOf(matchingScripts, page), page, showFoundScript);
     },
   ),
 
@@ -99,7 +100,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
     async (call) => {
       const upload = await receiveUpload(call, { inheritStrictly: call.query.bindings_inherit === "strict" });
       const { script, version } = await scripts.upload(...accountAndScript(call.params), upload, uploaderOf(call));
-      return answer(shownUpload(script, version), { messages: uploadNotices(version, { script, offersAi }) });
+      return respond(shownUpload(script, version), { messages: uploadNotices(version, { script, offersAi }) });
     },
   ),
 
@@ -130,7 +131,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
     },
     async ({ params }) => {
       await scripts.delete(...accountAndScript(params));
-      return answer(null);
+      return respond(null);
     },
   ),
 ];

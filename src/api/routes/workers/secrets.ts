@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { workerErrors } from "../../../workers/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
 import {
@@ -48,7 +48,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
         },
         async ({ params, query }) => {
           const page = pageRequest(query);
-          return pageAnswer(pageOf(await scripts.secrets(...accountAndScript(params)), page), page, showSecret);
+          return respondWithPage(pageOf(await scripts.secrets(...accountAndScript(params)), page), page, showSecret);
         },
       ),
 
@@ -65,7 +65,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
         async (call) => {
           const { name, text } = call.body;
           await scripts.changeSecrets(...accountAndScript(call.params), { [name]: text }, authorOf(call));
-          return answer(showSecret(name));
+          return respond(showSecret(name));
         },
       ),
 
@@ -84,7 +84,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           const name = params.secret_name!;
           if (!(await scripts.secrets(...accountAndScript(params))).includes(name))
             throw workerErrors.bindingMissing({ name });
-          return answer(showSecret(name));
+          return respond(showSecret(name));
         },
       ),
 
@@ -104,7 +104,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
             { [call.params.secret_name!]: null },
             authorOf(call),
           );
-          return answer(null);
+          return respond(null);
         },
       ),
 
@@ -128,7 +128,9 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
             await scripts.changeSecrets(...target, changes, authorOf(call), {
               ...(version_tags && { annotations: readAnnotations(version_tags) }),
             });
-          return answer(Object.fromEntries((await scripts.secrets(...target)).map((name) => [name, showSecret(name)])));
+          return respond(
+            Object.fromEntries((await scripts.secrets(...target)).map((name) => [name, showSecret(name)])),
+          );
         },
       ),
     ];

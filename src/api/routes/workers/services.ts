@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Script } from "../../../workers/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import { shownBinding } from "./bindings.ts";
 import {
   ENVIRONMENT_PATH,
@@ -43,7 +43,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: serviceSchema,
     },
-    async ({ params }) => answer(showService(await requireService(scripts, params))),
+    async ({ params }) => respond(showService(await requireService(scripts, params))),
   ),
   route(
     {
@@ -58,7 +58,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     async ({ params }) => {
       const { account, name } = await requireService(scripts, params);
       await scripts.delete(account, name);
-      return answer(null);
+      return respond(null);
     },
   ),
   route(
@@ -70,7 +70,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: environmentSchema,
     },
-    async ({ params }) => answer(showEnvironment(await requireService(scripts, params))),
+    async ({ params }) => respond(showEnvironment(await requireService(scripts, params))),
   ),
   route(
     {
@@ -83,7 +83,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
     async ({ params }) => {
       const { latest } = await requireService(scripts, params);
-      return answer(latest?.bindings.map(shownBinding) ?? []);
+      return respond(latest?.bindings.map(shownBinding) ?? []);
     },
   ),
 
@@ -98,7 +98,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       result: z.record(z.string(), z.unknown()),
     },
     async ({ params }) =>
-      answer({
+      respond({
         services: { incoming: [], outgoing: [], pages_function: false },
         durable_objects: objectReferences((await scripts.list(params.account_id!)).items, params.script_name!),
         dispatch_outbounds: [],
@@ -118,7 +118,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       const producers = items.filter(({ tailConsumers }) =>
         tailConsumers.some(({ service }) => service === params.consumer_name),
       );
-      return answer(
+      return respond(
         producers.map(({ name }) => ({
           consumer: { service: params.consumer_name! },
           producer: { service: name },

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Script, Scripts } from "../../../workers/index.ts";
-import { answer, route, type Call, type Route } from "../../operation.ts";
+import { respond, route, type Call, type Route } from "../../operation.ts";
 import { uploaderOf } from "./author.ts";
 import {
   ENVIRONMENT_PATH,
@@ -26,7 +26,7 @@ const OF_VERSION = ["bindings", "keep_bindings", "compatibility_date", "compatib
 export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function patchScript(script: Script, call: Call) {
     const patch = await readPatch(call);
-    return answer(
+    return respond(
       shownScriptSettings(await scripts.changeSettings(script.account, script.name, settingsPartOf(patch))),
     );
   }
@@ -41,7 +41,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: settingsShape,
       },
-      async ({ params }) => answer(shownSettings(await requireScript(scripts, ...accountAndScript(params)))),
+      async ({ params }) => respond(shownSettings(await requireScript(scripts, ...accountAndScript(params)))),
     ),
 
     route(
@@ -56,7 +56,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       async (call) => {
         const script = await requireScript(scripts, ...accountAndScript(call.params));
         await change(scripts, script, await readPatch(call), call);
-        return answer(shownSettings(await requireScript(scripts, script.account, script.name)));
+        return respond(shownSettings(await requireScript(scripts, script.account, script.name)));
       },
     ),
 
@@ -69,7 +69,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: scriptSettingsShape,
       },
-      async ({ params }) => answer(shownScriptSettings(await requireScript(scripts, ...accountAndScript(params)))),
+      async ({ params }) => respond(shownScriptSettings(await requireScript(scripts, ...accountAndScript(params)))),
     ),
     route(
       {
@@ -92,7 +92,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: settingsShape,
       },
-      async ({ params }) => answer(shownSettings(await requireService(scripts, params))),
+      async ({ params }) => respond(shownSettings(await requireService(scripts, params))),
     ),
     route(
       {
@@ -106,7 +106,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
       async (call) => {
         const script = await requireService(scripts, call.params);
         await change(scripts, script, await readPatch(call), call);
-        return answer(shownSettings(await requireService(scripts, call.params)));
+        return respond(shownSettings(await requireService(scripts, call.params)));
       },
     ),
 
@@ -119,7 +119,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: usageSchema,
       },
-      async ({ params }) => answer(showUsage(await requireScript(scripts, ...accountAndScript(params)))),
+      async ({ params }) => respond(showUsage(await requireScript(scripts, ...accountAndScript(params)))),
     ),
     route(
       {
@@ -135,7 +135,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         const script = await requireScript(scripts, ...accountAndScript(call.params));
         const { usage_model, user_limits } = call.body;
         await change(scripts, script, { usage_model, ...(user_limits && { limits: user_limits }) }, call);
-        return answer(showUsage(await requireScript(scripts, script.account, script.name)));
+        return respond(showUsage(await requireScript(scripts, script.account, script.name)));
       },
     ),
 
@@ -148,7 +148,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         ...reading,
         result: accountSchema,
       },
-      async () => answer(ACCOUNT),
+      async () => respond(ACCOUNT),
     ),
     route(
       {
@@ -167,7 +167,7 @@ export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
             what: "Usage models and data center placement",
             fix: `The settings of every account are ${JSON.stringify(ACCOUNT)}.`,
           });
-        return answer(ACCOUNT);
+        return respond(ACCOUNT);
       },
     ),
   ];

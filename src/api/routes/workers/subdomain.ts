@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { Script } from "../../../workers/index.ts";
-import { answer, route, type Route } from "../../operation.ts";
+import { respond, route, type Route } from "../../operation.ts";
 import {
   ENVIRONMENT_PATH,
   accountAndScript,
@@ -31,7 +31,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: accountSchema,
     },
-    async ({ params }) => answer({ subdomain: await scripts.subdomain(params.account_id!) }),
+    async ({ params }) => respond({ subdomain: await scripts.subdomain(params.account_id!) }),
   ),
   route(
     {
@@ -44,7 +44,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       result: accountSchema,
     },
     async ({ params, body }) =>
-      answer({ subdomain: await scripts.changeSubdomain(params.account_id!, body.subdomain) }),
+      respond({ subdomain: await scripts.changeSubdomain(params.account_id!, body.subdomain) }),
   ),
   route(
     {
@@ -70,7 +70,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: scriptSchema,
     },
-    async ({ params }) => answer(showSubdomain(await requireScript(scripts, ...accountAndScript(params)))),
+    async ({ params }) => respond(showSubdomain(await requireScript(scripts, ...accountAndScript(params)))),
   ),
   route(
     {
@@ -81,7 +81,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       ...reading,
       result: scriptSchema,
     },
-    async ({ params }) => answer(showSubdomain(await requireService(scripts, params))),
+    async ({ params }) => respond(showSubdomain(await requireService(scripts, params))),
   ),
   route(
     {
@@ -94,7 +94,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       result: scriptSchema,
     },
     async ({ params, body }) =>
-      answer(
+      respond(
         showSubdomain(
           await scripts.changeSettings(...accountAndScript(params), {
             subdomainEnabled: body.enabled,
@@ -113,7 +113,7 @@ export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       result: scriptSchema,
     },
     async ({ params }) =>
-      answer(
+      respond(
         showSubdomain(
           await scripts.changeSettings(...accountAndScript(params), {
             subdomainEnabled: false,

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { uploaderOf } from "./author.ts";
 import {
@@ -36,12 +36,12 @@ export const versionRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): R
         isOn(query.deployable) && query.page === 1
           ? { page: 1, perPage: Math.max(MAX_DEPLOYABLE, query.per_page) }
           : pageRequest(query);
-      const { result, info } = pageAnswer(
+      const { result, info } = respondWithPage(
         await scripts.versions(...accountAndScript(params), page),
         page,
         shownVersionItem,
       );
-      return answer({ items: result }, { info: info! });
+      return respond({ items: result }, { info: info! });
     },
   ),
 
@@ -62,7 +62,7 @@ export const versionRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): R
         inheritStrictly: call.query.bindings_inherit === "strict",
       });
       const version = await scripts.createVersion(...accountAndScript(call.params), upload, uploaderOf(call));
-      return answer(shownVersion(version), { messages: uploadNotices(version, { offersAi }) });
+      return respond(shownVersion(version), { messages: uploadNotices(version, { offersAi }) });
     },
   ),
 
@@ -76,6 +76,6 @@ export const versionRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): R
       result: versionShape,
     },
     async ({ params }) =>
-      answer(shownVersion(await requireVersion(scripts, ...accountAndScript(params), params.version_id!))),
+      respond(shownVersion(await requireVersion(scripts, ...accountAndScript(params), params.version_id!))),
   ),
 ];

@@ -6,7 +6,7 @@ import {
   type Scripts,
   type ScriptSettings,
 } from "../../../workers/index.ts";
-import { answer, pageAnswer, route, type Route } from "../../operation.ts";
+import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
 import { pageOf, reading, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
@@ -61,7 +61,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
     const label = await scripts.subdomain(account);
     return (script) => showWorker(script, urlOf?.(label, script.name));
   }
-  const answerWorker = async (script: Script) => answer((await createShow(script.account))(script));
+  const answerWorker = async (script: Script) => respond((await createShow(script.account))(script));
 
   async function change(script: Script, sentPatch: Patch, replace: boolean) {
     const { account, name } = script;
@@ -87,9 +87,9 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         const page = pageRequest(query);
         const show = await createShow(account);
         if (query.order_by === "name" && query.order === "asc")
-          return pageAnswer(await scripts.list(account, page), page, show);
+          return respondWithPage(await scripts.list(account, page), page, show);
         // The store returns workers by name; an account has at most a few hundred.
-        return pageAnswer(pageOf(sortScripts((await scripts.list(account)).items, query), page), page, show);
+        return respondWithPage(pageOf(sortScripts((await scripts.list(account)).items, query), page), page, show);
       },
     ),
 
@@ -144,7 +144,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
       async ({ params }) => {
         const { account, name } = await requireRecord(scripts, params);
         await scripts.delete(account, name);
-        return answer(null);
+        return respond(null);
       },
     ),
   ];

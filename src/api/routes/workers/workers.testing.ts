@@ -22,7 +22,7 @@ import {
   type RoutingZone,
   type Scripts,
 } from "../../../workers/index.ts";
-import { startApi, TEST_ACCOUNT, type TestAnswer, type TestApi, type TestApiOptions } from "../../api.testing.ts";
+import { startApi, TEST_ACCOUNT, type TestResponse, type TestApi, type TestApiOptions } from "../../api.testing.ts";
 import { workerRoutes } from "./index.ts";
 
 export const WORKERS = `/accounts/${TEST_ACCOUNT}/workers`;
@@ -44,7 +44,7 @@ export const ZONE: RoutingZone = { id: "b".repeat(32), account: TEST_ACCOUNT, na
 export interface WorkersApi extends TestApi {
   scripts: Scripts;
   /** Sends a request that must succeed, and returns its result. */
-  ok(...request: Parameters<TestApi["call"]>): Promise<TestAnswer["body"]>;
+  ok(...request: Parameters<TestApi["call"]>): Promise<TestResponse["body"]>;
   /** Sends a request that must fail, and returns its status and code. */
   refused(...request: Parameters<TestApi["call"]>): Promise<[status: number, code: number, message: string]>;
 }

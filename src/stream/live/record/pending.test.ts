@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LiveFragment } from "../fragments.ts";
-import { createPending } from "./pending.ts";
+import { createPendingFragments } from "./pending.ts";
 
 const fragment = (rendition: string, time: number): LiveFragment => ({
   rendition,
@@ -12,7 +12,7 @@ const fragment = (rendition: string, time: number): LiveFragment => ({
 });
 
 test("reports a page as emptied once, when its last fragment has been added to a segment", () => {
-  const pending = createPending();
+  const pending = createPendingFragments();
   const fragments = [fragment("source", 0), fragment("audio", 0), fragment("source", 1)];
   for (const one of fragments) pending.add("1", one);
   assert.deepEqual([pending.octets(), pending.unwritten()], [30, 30]);
@@ -29,7 +29,7 @@ test("reports a page as emptied once, when its last fragment has been added to a
 });
 
 test("a fragment added to a segment while its page is being written is not counted on the page", () => {
-  const pending = createPending();
+  const pending = createPendingFragments();
   const [first, second] = [fragment("source", 0), fragment("source", 1)];
   pending.add("1", first);
   pending.add("1", second);

@@ -25,7 +25,7 @@ interface PendingFragments {
   takeEmptyPages(): number[];
 }
 
-export function createPending(): PendingFragments {
+export function createPendingFragments(): PendingFragments {
   /** By run and rendition: a segment takes data from the beginning of a list. */
   const rows = new Map<string, Pending[]>();
   const onPage = new Map<number, number>();

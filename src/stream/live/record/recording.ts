@@ -3,7 +3,7 @@ import { isStoreError, type ObjectStore } from "../../../store/index.ts";
 import type { LiveFragment, LiveRun, RunSink } from "../fragments.ts";
 import { liveInitKey, liveSegmentKey, type LiveTimeline } from "../timeline.ts";
 import { type Journal, pageKey } from "./journal.ts";
-import { createPending } from "./pending.ts";
+import { createPendingFragments } from "./pending.ts";
 import type { CutSegment, Recording } from "./port.ts";
 import type { RecordTable } from "./record-table.ts";
 
@@ -24,7 +24,7 @@ interface RecordingDeps {
   onFault(err: unknown): void;
 }
 
-type NumberedPage = ReturnType<ReturnType<typeof createPending>["pages"]>[number] & { number: number };
+type NumberedPage = ReturnType<ReturnType<typeof createPendingFragments>["pages"]>[number] & { number: number };
 
 /** Delay in milliseconds before a failed write is retried, doubled from `first` up to `longest`. */
 const RETRY_DELAYS_MS = { first: 200, longest: 5000 };
@@ -38,7 +38,7 @@ const CLOSING_MS = 20_000;
  */
 export function createRecording(parts: RecordingDeps): Recording {
   const { video, timeline, table, journal, objects, writer, clock, log, pageMs, maxQueuedOctets } = parts;
-  const pending = createPending();
+  const pending = createPendingFragments();
   const giveUpController = new AbortController();
   const giveUpSignal = giveUpController.signal;
   let queue = Promise.resolve();

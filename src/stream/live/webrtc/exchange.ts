@@ -22,7 +22,7 @@ export function setCommonHeaders(response: ServerResponse, version: string): voi
   response.setHeader("protocol-version", version);
 }
 
-export function answerOptions(response: ServerResponse, place: WebrtcResource): void {
+export function respondToOptions(response: ServerResponse, place: WebrtcResource): void {
   response
     .writeHead(204, {
       "access-control-allow-methods": METHODS[place],

@@ -10,7 +10,7 @@ import type { LiveSessions } from "../session.ts";
 import type { Transcoder } from "./transcoder.ts";
 import {
   allowed,
-  answerOptions,
+  respondToOptions,
   FRAGMENT,
   type WebrtcResource,
   readTextBody,
@@ -258,7 +258,7 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
     const { kind, session, request, response } = exchange;
     const place: WebrtcResource = session === undefined ? "endpoint" : "session";
     const { method = "" } = request;
-    if (method === "OPTIONS") return answerOptions(response, place);
+    if (method === "OPTIONS") return respondToOptions(response, place);
     if (!allowed(place).split(", ").includes(method)) {
       response.setHeader("allow", allowed(place));
       return sendErrorResponse(response, {

@@ -163,7 +163,7 @@ describe("the R2 binding's protocol", () => {
   });
 
   test("rejects malformed requests with a specific error", async () => {
-    const codes = async (answer: Promise<Answer>) => answer.then(({ status, error }) => [status, error?.v4code]);
+    const codes = async (response: Promise<Answer>) => response.then(({ status, error }) => [status, error?.v4code]);
     for (const wanted of [
       "",
       "{",

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Problem } from "../../../kernel/config/index.ts";
 import { type DevVar, parseDevVars } from "./dev-vars.ts";
-import { readIfPresent, unreadable } from "./secret-file.ts";
+import { readIfPresent, unreadableFile } from "./secret-file.ts";
 
 /** In reading order; a later file overrides an earlier one. */
 export const dotEnvNames = (environment: string | undefined): string[] => [
@@ -22,7 +22,7 @@ export async function readDotEnvFiles(
     const text = await readIfPresent(file);
     if (text === undefined) continue;
     if (typeof text !== "string") {
-      problems.push(unreadable(file, text.error));
+      problems.push(unreadableFile(file, text.error));
       continue;
     }
     const read = parseDevVars(file, text);

@@ -11,5 +11,5 @@ export async function readIfPresent(file: string): Promise<string | { error: unk
   }
 }
 
-export const unreadable = (file: string, error: unknown): Problem =>
+export const unreadableFile = (file: string, error: unknown): Problem =>
   errorAt({ file }, `the secrets cannot be read: ${messageOf(error)}`);

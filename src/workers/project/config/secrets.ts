@@ -10,7 +10,7 @@ import {
 import { bindingPlaces } from "./checks.ts";
 import { type DevVar, parseDevVars } from "./dev-vars.ts";
 import { dotEnvNames, expandVariables, readDotEnvFiles } from "./dot-env.ts";
-import { readIfPresent, unreadable } from "./secret-file.ts";
+import { readIfPresent, unreadableFile } from "./secret-file.ts";
 import type { EnvironmentView } from "./environment.ts";
 
 interface ReadSecrets {
@@ -61,7 +61,7 @@ export async function readSecrets(
   for (const file of devVars) {
     const text = await readIfPresent(file);
     if (text === undefined) continue;
-    if (typeof text !== "string") return { secrets: [], files, problems: [unreadable(file, text.error)] };
+    if (typeof text !== "string") return { secrets: [], files, problems: [unreadableFile(file, text.error)] };
     const { vars, problems } = parseDevVars(file, text);
     return finish(vars, [...problems, ...findNameClashes(vars, file, document, view)], file);
   }

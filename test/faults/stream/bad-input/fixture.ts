@@ -42,9 +42,9 @@ export function openBadInput(): BadInputFixture {
   /** Responses that clients received. */
   const answers: string[] = [];
   const call = async (...args: Parameters<VideoServer["api"]["call"]>) => {
-    const answer = await server.api.call(...args);
-    answers.push(JSON.stringify(answer.body));
-    return answer;
+    const response = await server.api.call(...args);
+    answers.push(JSON.stringify(response.body));
+    return response;
   };
 
   before(async () => {

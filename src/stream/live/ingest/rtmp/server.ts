@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { messageOf, UserError } from "../../../../kernel/index.ts";
-import { plainAddress, type NetworkSet } from "../../../../kernel/networks.ts";
+import { unmappedAddress, type NetworkSet } from "../../../../kernel/networks.ts";
 import { createProxyReceiver } from "../../../../kernel/proxy-protocol/index.ts";
 import type { TlsSource } from "../../../../kernel/tls-source.ts";
 import { streamErrors } from "../../../errors.ts";
@@ -75,7 +75,7 @@ export async function startRtmpServer(deps: RtmpServerDeps): Promise<RtmpServer>
     tls: Pick<TlsSource, "context"> | undefined,
     client: { ip: string } | undefined,
   ) {
-    const address = client?.ip ?? plainAddress(rawSocket.remoteAddress);
+    const address = client?.ip ?? unmappedAddress(rawSocket.remoteAddress);
     rawSocket.setNoDelay(true);
     const socket =
       tls === undefined

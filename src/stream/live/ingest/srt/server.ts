@@ -1,5 +1,5 @@
 import { type Log, messageOf, UserError } from "../../../../kernel/index.ts";
-import { plainAddress } from "../../../../kernel/networks.ts";
+import { unmappedAddress } from "../../../../kernel/networks.ts";
 import type { SrtRejection, SrtStream } from "../../../../protocol/srt/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import type { Publishing, RejectedPublishers } from "../../publish.ts";
@@ -58,7 +58,7 @@ export async function startSrtServer(given: SrtServerDeps): Promise<SrtServer> {
     streamId: string;
     address: string;
   }): Promise<SrtRejection | SrtStream> {
-    const address = plainAddress(callerAddress);
+    const address = unmappedAddress(callerAddress);
     const foundInput = await inputs.bySrtStreamId(streamId);
     if (foundInput === undefined) return rejectionOf(streamErrors.liveKeyUnknown(), address);
     const isPublisher = foundInput.direction === "publish";

@@ -48,7 +48,7 @@ export function makeInert(headers: Headers): void {
  * Response headers for the client, as a flat list of names and values. Without a site, only hop-by-hop headers are
  * removed.
  */
-export function answerHeaders(rawHeaders: readonly string[], site?: Site): string[] {
+export function responseHeaders(rawHeaders: readonly string[], site?: Site): string[] {
   const headers: string[] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const [name, value] = [rawHeaders[i]!, rawHeaders[i + 1]!];
@@ -67,7 +67,7 @@ export function assetHeaders(headers: readonly string[], site?: Site): string[] 
   const redirectedHeaders = headers.map((text, i) =>
     i % 2 === 1 && headers[i - 1]!.toLowerCase() === "location" && text.startsWith("/") ? path + text : text,
   );
-  return answerHeaders(redirectedHeaders, site);
+  return responseHeaders(redirectedHeaders, site);
 }
 
 /**

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { answerHeaders } from "./answer-headers.ts";
+import { responseHeaders } from "./response-headers.ts";
 
 const DANGEROUS = [
   "Service-Worker-Allowed",
@@ -24,7 +24,7 @@ const raw = [
 ];
 
 test("removes origin-wide headers on a shared host and sandboxes documents", () => {
-  const [type, html, mine, one, policy, sandbox = "", ...more] = answerHeaders(raw, {
+  const [type, html, mine, one, policy, sandbox = "", ...more] = responseHeaders(raw, {
     kind: "shared",
     path: "/workers/x",
   });
@@ -38,13 +38,13 @@ test("removes origin-wide headers on a shared host and sandboxes documents", () 
 
 test("keeps origin-wide headers on the worker's own host", () => {
   const kept = raw.filter((_, i) => !["Connection", "close"].includes(raw[i]!));
-  assert.deepEqual(answerHeaders(raw, { kind: "own", parent: "main.localhost" }), kept);
-  assert.deepEqual(answerHeaders(raw), kept);
+  assert.deepEqual(responseHeaders(raw, { kind: "own", parent: "main.localhost" }), kept);
+  assert.deepEqual(responseHeaders(raw), kept);
 });
 
 test("restricts cookies to the worker's path or domain", () => {
   const shared = (cookie: string) =>
-    answerHeaders(["Set-Cookie", cookie], { kind: "shared", path: "/workers/x" }).slice(0, -2)[1];
+    responseHeaders(["Set-Cookie", cookie], { kind: "shared", path: "/workers/x" }).slice(0, -2)[1];
   assert.equal(
     shared("a=1; Path=/; Domain=example.com; Secure; SameSite=None"),
     "a=1; Secure; SameSite=None; Path=/workers/x",
@@ -53,7 +53,7 @@ test("restricts cookies to the worker's path or domain", () => {
   assert.equal(shared("a=1; PATH = /client; domain=.example.com"), "a=1; Path=/workers/x");
   assert.equal(shared("__Host-a=1; Path=/; Secure"), undefined);
   const own = (cookie: string) =>
-    answerHeaders(["set-cookie", cookie], { kind: "own", parent: "main.workers.example.com" })[1];
+    responseHeaders(["set-cookie", cookie], { kind: "own", parent: "main.workers.example.com" })[1];
   assert.equal(own("a=1; Domain=workers.example.com; Path=/"), "a=1; Path=/");
   assert.equal(own("a=1; domain=example.com"), "a=1");
   for (const fine of [

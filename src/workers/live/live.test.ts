@@ -41,7 +41,8 @@ async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {
   };
   const fixture = build();
   const outcomes: string[] = [];
-  const server = createServer((request, response) => {
+  // A server that closes an idle connection may do so while a client is sending the next request on it.
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const script = request.url!.split("/")[1]!;
     void fixture.live
       .fetch({ account: ACCOUNT, script }, request, response)

@@ -65,7 +65,7 @@ for (const { sandbox, needs } of SANDBOXES) {
       const run = openTools(t, { sandbox }).live({
         args: endlessArgs(word, toPipe),
         outputs: [() => (chunks++, new Promise<void>((resolve) => void setTimeout(resolve, 120_000).unref()))],
-        idleMs: 4000,
+        idleMs: 8000,
       });
       await assert.rejects(run.done, isRunError("timeout"));
       assert.equal(chunks, 1);

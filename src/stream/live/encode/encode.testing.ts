@@ -115,12 +115,17 @@ interface EncodingOptions {
   encoders?: number;
   ladder?: LiveEncoderDeps["settings"]["ladder"];
   log?: Log;
+  /** The tools never exit on their own, and are killed as in production. */
+  hanging?: boolean;
 }
+
+/** On a busy machine, an encoder may need seconds to start. */
+const PATIENT = { idleMs: 60_000, totalMs: 90_000 };
 
 /** Opens a publisher, the hub, and the encoder output. */
 export async function openEncoding(
   t: TestContext,
-  { tools, encoders = 2, ladder = ["360p"], log = silentLog }: EncodingOptions,
+  { tools, encoders = 2, ladder = ["360p"], log = silentLog, hanging = false }: EncodingOptions,
 ) {
   const admission = createAdmission({ encoders });
   const world = openHub();
@@ -134,6 +139,7 @@ export async function openEncoding(
     clock,
     log,
     settings: { ladder, part_ms: 333 },
+    ...(!hanging && { exitLimits: PATIENT }),
     setNotes: (session, sentences) => {
       notes.push([...sentences]);
       hub.setNotes(session, sentences);
@@ -215,7 +221,7 @@ export async function shownTimes(path: string): Promise<number[]> {
 
 /**
  * Waits until the encoder has produced all renditions up to this time in seconds; the remaining output follows during
- * the shutdown period of one second.
+ * its time to exit.
  */
 export const encodedUpTo = (received: ReceivedRun, seconds: number) =>
   until(

@@ -29,6 +29,8 @@ interface EncoderDeps {
   onVideo?(presentationTime: number, decodeTime: number, key: boolean): void;
   /** Called when the encoder ends unexpectedly: no further output follows. */
   onLost(loss: EncoderLoss): void;
+  /** Default: EXIT_LIMITS. */
+  exitLimits?: ExitLimits;
   /** Milliseconds. */
   now(): number;
 }
@@ -41,6 +43,12 @@ export interface EncoderLoss {
   h264: H264Encoder | undefined;
 }
 
+/** An encoder whose input has ended is killed if it is idle for the first of these times or runs for the second. */
+export interface ExitLimits {
+  idleMs: number;
+  totalMs: number;
+}
+
 /** One child process that encodes the renditions that are not passed through. Never waits, never throws. */
 export interface RenditionEncoder {
   packet(packet: MediaPacket): void;
@@ -51,9 +59,7 @@ export interface RenditionEncoder {
   end(): Promise<void> | undefined;
 }
 
-/** An encoder whose input has ended is killed if it is idle for the first of these times or runs for the second. */
-const EXIT_IDLE_TIMEOUT_MS = 2000;
-const EXIT_TIMEOUT_MS = 10_000;
+const EXIT_LIMITS: ExitLimits = { idleMs: 2000, totalMs: 10_000 };
 /** Maximum number of octets queued for the encoder. */
 const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 /** Longer than the hub's timeout for a silent publisher. */
@@ -78,6 +84,7 @@ export function createEncoder({
   onFragment,
   onVideo,
   onLost,
+  exitLimits = EXIT_LIMITS,
   now,
 }: EncoderDeps): RenditionEncoder {
   const { rungs, audio } = plan.encode;
@@ -206,8 +213,8 @@ export function createEncoder({
   async function finish() {
     inputEnded = true;
     child.stdin.end();
-    const exitTimer = setTimeout(() => child.kill(), EXIT_IDLE_TIMEOUT_MS);
-    const limit = setTimeout(() => child.kill(), EXIT_TIMEOUT_MS);
+    const exitTimer = setTimeout(() => child.kill(), exitLimits.idleMs);
+    const limit = setTimeout(() => child.kill(), exitLimits.totalMs);
     onOutput = () => void exitTimer.refresh();
     await done;
     clearTimeout(exitTimer);

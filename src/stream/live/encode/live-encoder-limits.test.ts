@@ -21,7 +21,7 @@ test(
       { round: 1000 },
     );
     const { tools, fails } = createHangingEncoders();
-    const encoding = await openEncoding(t, { tools, ladder: ["240p", "360p"] });
+    const encoding = await openEncoding(t, { tools, ladder: ["240p", "360p"], hanging: true });
     encoding.publication.configure(tracks);
     encoding.send(packets);
     const [first] = encoding.runs;
@@ -52,7 +52,7 @@ test(
 );
 
 test("a broadcast that needs encoding waits for a slot and checks for one every ten seconds", async (t) => {
-  const encoding = await openEncoding(t, { tools: createHangingEncoders().tools, encoders: 1 });
+  const encoding = await openEncoding(t, { tools: createHangingEncoders().tools, hanging: true, encoders: 1 });
   const others = [encoding.admission.admit(1), encoding.admission.admit(1, 1)];
   encoding.publication.configure({ video: { codec: "vp8", config: Buffer.alloc(0), width: 1280, height: 720 } });
   encoding.send([picture(0, { key: true }), picture(1000, { key: true })]);
@@ -79,14 +79,14 @@ test("a broadcast that needs encoding waits for a slot and checks for one every 
 });
 
 test(
-  "a discontinuity waits at most one second for the encoder to exit, and loses no packet meanwhile",
+  "a discontinuity waits a limited time for the encoder to exit, and loses no packet meanwhile",
   needsFfmpeg,
   async (t) => {
     const { tracks, packets } = await packetsOf(
       await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
       { round: 1000 },
     );
-    const encoding = await openEncoding(t, { tools: createHangingEncoders().tools });
+    const encoding = await openEncoding(t, { tools: createHangingEncoders().tools, hanging: true });
     encoding.publication.configure(tracks);
     encoding.send(packets);
     encoding.publication.configure({ video: tracks.video! });

@@ -5,7 +5,7 @@ import type { LiveRun, LiveEncoder, LiveEncoding, RunSink } from "../fragments.t
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession } from "../session.ts";
 import type { Admission, EncoderSlots } from "./admission.ts";
-import type { EncoderLoss } from "./encoder.ts";
+import type { EncoderLoss, ExitLimits } from "./encoder.ts";
 import { type Plan, planRun, encoderDemand } from "./plan.ts";
 import { createRun, type ActiveRun } from "./run.ts";
 import { createTaskQueue } from "./waiting-line.ts";
@@ -17,6 +17,8 @@ export interface LiveEncoderDeps {
   admission: Admission;
   clock: Clock;
   log: Log;
+  /** Limits for an encoder whose input has ended. */
+  exitLimits?: ExitLimits;
   /** Notes for the health of the session: the renditions that are not encoded, and why. Replaces earlier notes. */
   setNotes?(session: string, notes: readonly string[]): void;
 }
@@ -32,7 +34,7 @@ export function createLiveEncoder(deps: LiveEncoderDeps): LiveEncoder {
 }
 
 function startEncoding(
-  { tools, settings, admission, clock, log: serverLog, setNotes }: LiveEncoderDeps,
+  { tools, settings, admission, clock, log: serverLog, exitLimits, setNotes }: LiveEncoderDeps,
   session: LiveSession,
   begin: (run: LiveRun) => RunSink,
 ): LiveEncoding {
@@ -144,6 +146,7 @@ function startEncoding(
       sink,
       partMs: settings.part_ms,
       isSoftwareOnly,
+      exitLimits,
       first: packet,
       onLost: (loss) => {
         if (activeRun?.run === createdRun) handleLoss(loss, plan);

@@ -3,7 +3,7 @@ import { writeInit } from "../../../protocol/mp4/index.ts";
 import type { MediaTools } from "../../media/index.ts";
 import type { LiveFragment, RunSink } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
-import { createEncoder, type EncoderLoss, type RenditionEncoder } from "./encoder.ts";
+import { createEncoder, type EncoderLoss, type ExitLimits, type RenditionEncoder } from "./encoder.ts";
 import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks, TRACK } from "./picture-fragments.ts";
 import { AUDIO, type Plan, SOURCE } from "./plan.ts";
 import { createAudioFragments } from "./audio-fragments.ts";
@@ -21,6 +21,7 @@ interface RunDeps {
   /** A key frame if there is video. */
   first: MediaPacket;
   sink: RunSink;
+  exitLimits?: ExitLimits | undefined;
   onLost(loss: EncoderLoss): void;
 }
 
@@ -41,6 +42,7 @@ export function createRun({
   isSoftwareOnly,
   first,
   sink: unguardedSink,
+  exitLimits,
   onLost,
 }: RunDeps): ActiveRun {
   const sink = guardSink(unguardedSink, log);
@@ -101,6 +103,7 @@ export function createRun({
           onFragment,
           onLost,
           now,
+          ...(exitLimits && { exitLimits }),
           ...(video === undefined && { onVideo: forwardKey }),
         })
       : undefined;

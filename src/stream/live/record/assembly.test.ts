@@ -60,7 +60,7 @@ async function open(t: TestContext) {
     };
     events.subscribe("stream.video", () => void look().catch(whole.reject));
     assembly.start();
-    const timer = setTimeout(() => whole.reject(new Error("no file after a minute")), 60_000);
+    const timer = setTimeout(() => whole.reject(new Error("no file in time")), 100_000);
     const video = await whole.promise.finally(() => clearTimeout(timer));
     return { video, path: (await objects.leaseFile(video.sourceKey!))!.path };
   }

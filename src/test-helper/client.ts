@@ -5,7 +5,7 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { CreateServerOptions, TestServer } from "./api.ts";
-import { createHostProcess, type HostProcess } from "./host-process.ts";
+import { createHostProcess, HostEndedError, type HostProcess } from "./host-process.ts";
 import { openTestServer } from "./test-server.ts";
 
 export { TestServerError } from "./test-server-error.ts";
@@ -17,11 +17,15 @@ let host: HostProcess | undefined;
 
 /** See api.ts. */
 export async function createServer(options: CreateServerOptions = {}): Promise<TestServer> {
-  if (host?.isRunning !== true) host = createHostProcess(HOST);
   const { dir = ".", config = [], startTimeout = 30_000, ...rest } = options;
-  return openTestServer(
-    host,
-    { cwd: resolve(dir), configs: [config].flat(), env: { ...process.env }, ...rest },
-    startTimeout,
-  );
+  const params = { cwd: resolve(dir), configs: [config].flat(), env: { ...process.env }, ...rest };
+  if (host?.isRunning === true)
+    try {
+      return await openTestServer(host, params, startTimeout);
+    } catch (err) {
+      // A process without servers ends after a while, possibly before this one notices.
+      if (!(err instanceof HostEndedError)) throw err;
+    }
+  if (host?.isRunning !== true) host = createHostProcess(HOST);
+  return openTestServer(host, params, startTimeout);
 }

@@ -20,6 +20,9 @@ interface HostServerCalls {
   release(): void;
 }
 
+/** The process ended without having started to handle the call: it had no servers. */
+export class HostEndedError extends TestServerError {}
+
 const REQUIRED_NODE = 26;
 const MAX_STDERR = 8192;
 /** Environment variables of the test runner that change how Node starts. */
@@ -50,15 +53,17 @@ export function createHostProcess(main: string): HostProcess {
     else call.reject(new TestServerError(message.error.message, message.error.fix));
   });
   child.once("error", (err) => end(`it cannot be run: ${err.message}`));
-  child.once("exit", (code, signal) => end(`it ended with ${signal === null ? `exit code ${code}` : signal}`));
+  child.once("exit", (code, signal) =>
+    end(`it ended with ${signal === null ? `exit code ${code}` : signal}`, code === 0 ? HostEndedError : undefined),
+  );
   child.once("disconnect", () => (isRunning = false));
 
-  function end(reason: string) {
+  function end(reason: string, ErrorClass = TestServerError) {
     isRunning = false;
     for (const [id, { reject }] of pending) {
       settle(id);
       reject(
-        new TestServerError(
+        new ErrorClass(
           `The process of the test server is not running: ${reason}${stderr === "" ? "" : `\n${stderr.trimEnd()}`}`,
           `Install the package again with install scripts allowed, or use Node ${REQUIRED_NODE} or newer.`,
         ),
@@ -94,8 +99,9 @@ export function createHostProcess(main: string): HostProcess {
             const request: HostRequest = { id, server, method, params };
             child.send(request, (err) => {
               if (err === null || !pending.has(id)) return;
+              isRunning = false;
               settle(id);
-              reject(new TestServerError(`Failed to pass ${method} to the test server: ${err.message}`));
+              reject(new HostEndedError(`Failed to pass ${method} to the test server: ${err.message}`));
             });
           }),
         release: () => void listeners.delete(server),

@@ -23,7 +23,6 @@ process.on("message", (request: HostRequest) => {
 process.on("disconnect", () => void stop());
 // Ctrl-C reaches the whole process group. The test process decides when to stop; its exit closes the channel.
 process.on("SIGINT", () => {});
-stopWhenIdle();
 
 async function handle({ server: key, method, params }: HostRequest): Promise<unknown> {
   clearTimeout(idleTimer);

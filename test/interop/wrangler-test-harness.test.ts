@@ -64,7 +64,7 @@ test("worker.email() returns the same fields as in the test harness of wrangler,
   assert.ok(json, `${stdout}\n${stderr}`);
   const theirs = JSON.parse(json) as Record<string, unknown>[];
 
-  const server = await createServer({ dir: folder });
+  const server = await createServer({ dir: folder, startTimeout: 100_000 });
   try {
     for (const [i, message] of messages.entries()) {
       const ours = (await server.worker().email(message)) as unknown as Record<string, unknown>;

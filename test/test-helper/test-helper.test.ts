@@ -6,9 +6,12 @@ import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
 import { createTransport } from "nodemailer";
 import type { TestServer } from "../../src/test-helper/api.ts";
-import { createServer, TestServerError } from "../../src/test-helper/client.ts";
+import { createServer as createTestServer, TestServerError } from "../../src/test-helper/client.ts";
 import { createScope, makeProject } from "../e2e/dev-bench.ts";
 import { until } from "../support/mail-world.ts";
+
+/** A busy machine needs more than the default limit. */
+const createServer: typeof createTestServer = (options) => createTestServer({ startTimeout: 100_000, ...options });
 
 const WORKER = `
 export default {
@@ -346,7 +349,7 @@ describe("createServer()", () => {
     const client = new URL("../../src/test-helper/client.ts", import.meta.url).href;
     const script = `
       const { createServer } = await import(${JSON.stringify(client)});
-      const { url, dataDir } = await createServer();
+      const { url, dataDir } = await createServer({ startTimeout: 100_000 });
       console.log(JSON.stringify({ url, dataDir }));`;
     const { stdout, status } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
       cwd: dir,
@@ -360,6 +363,18 @@ describe("createServer()", () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     await assert.rejects(fetch(url));
+  });
+
+  it("starts a server after the process of the previous ones has ended while this process was blocked", async () => {
+    const dir = await makeProject(scope, { "src/index.ts": "export default { fetch: () => new Response('ok') };" });
+    await (await createServer({ dir })).close();
+    // Longer than the process waits for another server.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6000);
+    const servers = await Promise.all([createServer({ dir }), createServer({ dir })]);
+    for (const server of servers) {
+      assert.equal(await (await server.fetch("/")).text(), "ok");
+      await server.close();
+    }
   });
 
   it("rejects a folder without a configuration", async () => {

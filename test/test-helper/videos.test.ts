@@ -20,7 +20,7 @@ describe("videos of reelpost/test", needsFfmpeg, () => {
   let folder: string;
   before(async () => {
     folder = await makeProject(scope, { "src/index.ts": WORKER }, { stream: { binding: "STREAM" } });
-    server = await createServer({ dir: folder });
+    server = await createServer({ dir: folder, startTimeout: 100_000 });
   });
   after(async () => {
     await server.close();

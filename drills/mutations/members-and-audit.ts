@@ -37,14 +37,14 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/api/change-recorder.ts",
-    from: "if (answer instanceof Response && answer.status >= 400) return;",
+    from: "if (response instanceof Response && response.status >= 400) return;",
     to: "",
     test: "src/api/change-recorder.test.ts",
   },
   {
     file: "src/api/app.ts",
-    from: "await recordAnswer?.(answer);",
-    to: "void recordAnswer?.(answer);",
+    from: "await recordResponse?.(response);",
+    to: "void recordResponse?.(response);",
     test: "src/api/change-recorder.test.ts",
   },
 ];

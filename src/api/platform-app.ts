@@ -113,16 +113,7 @@ interface PlatformAppDeps {
 /** The v4 API with all operations. */
 export function createPlatformApp(
   modules: PlatformModules,
-  {
-    settings,
-    version,
-    workerUrl,
-    diagnose,
-    isOwnHost,
-    server,
-    components,
-    checkResponses = false,
-  }: PlatformApiOptions,
+  { settings, version, workerUrl, diagnose, isOwnHost, server, components, checkResponses = false }: PlatformApiOptions,
   { accessControl, address, changes, isSignedIn, rateLimit, onResponse }: PlatformAppDeps,
   { clock, ids, log, lifecycle, tracing }: Basics,
 ): ReturnType<typeof createApi> {

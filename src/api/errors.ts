@@ -27,7 +27,7 @@ export const apiErrors = defineErrors("api", {
     fix: "Use an API token with {permission} for this resource.",
   },
   noRoute: { code: 7000, http: 404, message: "No route for that URI" },
-  productAbsent: { code: 7000, http: 404, message: "{product} is not available on this server." },
+  productAbsent: { code: 7000, http: 404, message: "{product} not available on this server." },
   badIdentifier: {
     code: 7003,
     http: 404,

@@ -105,8 +105,8 @@ export async function openDevWorker({
 
   let servedSite: FolderSite | undefined;
   /**
-   * Assets of the current configuration. Until a version without assets is deployed, those of the previous
-   * configuration.
+   * Assets of the current configuration. If it has none, those of the previous configuration, until the version without
+   * assets is deployed.
    */
   const currentAssets = (): FolderSite => {
     const { assets, compatibilityDate, compatibilityFlags } = project;

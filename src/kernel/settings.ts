@@ -317,7 +317,7 @@ export const settingsSchema = z.strictObject({
       10,
       1,
       100_000,
-      "Maximum size of all kept messages in GiB; beyond it, the oldest are deleted and new ones are not kept",
+      "Maximum total size of stored messages in GiB; beyond it, the oldest are deleted, and new ones are not stored until there is room",
     ),
     daily_limit: count(
       0,

@@ -39,7 +39,7 @@ for (const [name, [err, expected]] of Object.entries(thrown)) {
   });
 }
 
-test("the reply to an error of the mail domain has the text of that error", () => {
+test("the SMTP reply for an error of the mail module has the text of that error", () => {
   const rejected = mailErrors.noSuchRecipient({ address: "b@here.example" });
   assert.equal(smtpErrorOf(rejected), rejected);
 });

@@ -17,7 +17,7 @@ test("rejects a host name of the dashboard at which workers or uploads are serve
     assert.throws(() => check({ dashboard, ...input }), /Admin\.example\.com of dashboard\.hosts is also that of/);
 });
 
-test("serves the dashboard at its host name on the HTTP port, apart from the API and the workers", async (t) => {
+test("serves the dashboard at its host name on the HTTP port, separately from the API and the workers", async (t) => {
   const { ready } = await spawnServe(t, {
     env: {
       REELPOST_DASHBOARD_HOSTS: "admin.example.com",

@@ -24,7 +24,11 @@ const auditList = defineCommand({
     "Who changed what, when, and from where. Values before and after a change are in the output of `--json`, without secrets.",
   options: {
     since: { type: "string", placeholder: "time", summary: "changes since a time, or within a duration such as 24h" },
-    before: { type: "string", placeholder: "time", summary: "changes before a time, or a duration ago" },
+    before: {
+      type: "string",
+      placeholder: "time",
+      summary: "changes before this time: a timestamp, or a duration before now",
+    },
     actor: { type: "string", placeholder: "email", summary: "changes by this user" },
     ip: { type: "string", placeholder: "address", summary: "changes from this address or range" },
     action: { type: "string", placeholder: "name", summary: "create, update, delete or another action" },

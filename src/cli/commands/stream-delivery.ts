@@ -129,7 +129,8 @@ interface Delivery {
 const streamDelivery = defineCommand({
   name: "stream delivery",
   summary: "show the customer code and the base URL of the account's videos",
-  description: "The URL of a video is the base URL with `/<uid>/watch`, `/<uid>/manifest/video.m3u8` and so on.",
+  description:
+    "The URLs of a video are the base URL followed by `/<uid>/watch`, `/<uid>/manifest/video.m3u8` and so on.",
   options: serverOptions,
   examples: [["reelpost stream delivery --json", "prints the customer code, delivery domain and base URL as JSON"]],
   async run(values, _, context) {

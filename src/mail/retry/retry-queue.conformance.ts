@@ -277,7 +277,7 @@ export function retryQueueConformance(engine: TestEngine): void {
     assert.deepEqual(tried, ["b@here.example to x@there.example"]);
   });
 
-  test("another process continues where one stopped, and does not repeat finished recipients", async (t) => {
+  test("another process continues where one stopped, and does not deliver again to finished recipients", async (t) => {
     const { clock, answers, tried, start, source, gone, until } = await open(t, { limits: { recipients: 1 } });
     const first = start();
     answers.set("c@here.example", later);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Zone } from "../../zones/index.ts";
 
-/** Maximum length of a record owner in the zones domain: 100 characters. */
+/** Maximum length of a record's owner name in the `zones` module: 100 characters. */
 const MAX_OWNER_LENGTH = 100;
 
 /** Returns the owner under which the zones domain manages the records of a service for a name. */

@@ -188,7 +188,7 @@ test("HDR is converted to SDR: white stays white, and colours are tagged correct
   assert.equal(await countFrames(made), 50);
 });
 
-test("only video and audio of the source reach viewers, no metadata", needsFfmpeg, async (t) => {
+test("only the video and audio of the source reach viewers, not its metadata", needsFfmpeg, async (t) => {
   const path = await clip({
     output: [
       "-metadata",

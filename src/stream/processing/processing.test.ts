@@ -177,13 +177,17 @@ test(
   },
 );
 
-test("a video deleted during encoding ends without an error, and none of its data remains", needsFfmpeg, async (t) => {
-  const { upload, until, names, videos } = await openProcessing(t);
-  videos.start();
-  const uid = await upload(await long());
-  await until(uid, ({ pctComplete }) => pctComplete > 5);
-  await videos.delete("a".repeat(32), uid);
-  const other = await upload(await clip());
-  await until(other, ({ state }) => state === "ready");
-  while ((await names(uid)).length > 0) await new Promise((resolve) => setImmediate(resolve));
-});
+test(
+  "processing of a video deleted during encoding ends without an error, and none of its data remains",
+  needsFfmpeg,
+  async (t) => {
+    const { upload, until, names, videos } = await openProcessing(t);
+    videos.start();
+    const uid = await upload(await long());
+    await until(uid, ({ pctComplete }) => pctComplete > 5);
+    await videos.delete("a".repeat(32), uid);
+    const other = await upload(await clip());
+    await until(other, ({ state }) => state === "ready");
+    while ((await names(uid)).length > 0) await new Promise((resolve) => setImmediate(resolve));
+  },
+);

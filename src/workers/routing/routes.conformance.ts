@@ -130,7 +130,7 @@ export function routesConformance(engine: TestEngine): void {
       assert.equal(at("http://example.com/"), undefined);
     });
 
-    test("do not apply while the hosts of the API are unknown, with one warning", async (t) => {
+    test("do not apply while the hosts of the API are unknown, and one warning is logged", async (t) => {
       const { routes, domains, at, another, warnings } = await start(t);
       const unconfigured = await another(false);
       await unconfigured.load();

@@ -96,7 +96,7 @@ describe("the DNS server", () => {
     );
   });
 
-  test("answers at most 32 queries of a connection concurrently, and the rest afterwards", async (t) => {
+  test("answers at most 32 queries on a connection concurrently, and the rest afterwards", async (t) => {
     const held: (() => void)[] = [];
     let full = () => {};
     const pending = new Promise<void>((resolve) => (full = resolve));

@@ -61,7 +61,7 @@ onEveryDatabase((engine) => {
         query: { since: "2026-01-01T00:00:00Z" },
       });
       assert.equal(tooMany.status, 400);
-      assert.match(tooMany.body.errors[0].message, /more than 1000 points/);
+      assert.match(tooMany.body.errors[0].message, /more than 1000 data points/);
     });
 
     test("excludes zones that the caller may not see", async (t) => {

@@ -97,7 +97,10 @@ export function startRunner(deps: RunnerDeps): Runner {
     }
   }
 
-  /** Starts one more lane for each destination with due messages; a lane that gets a full claim requests another. */
+  /**
+   * Starts one more delivery worker for each destination with due messages; one that claims a full batch requests
+   * another.
+   */
   function startLanes() {
     for (const destination of candidates) {
       if (destinations.busy >= deps.limits.maxConcurrent || stopping.signal.aborted) return;

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openPostgres } from "../src/store/index.ts";
 import { startCluster } from "../test/support/postgres.ts";
-import { fillDataDirectory, type Filled } from "./api-read/rows.ts";
-import type { Arm, Bench, Kit } from "./harness/bench.ts";
+import { fillDataDirectory, type FilledDirectory } from "./api-read/rows.ts";
+import type { Arm, Bench, BenchContext } from "./harness/bench.ts";
 import { cpuSeconds } from "./harness/cpu-time.ts";
 import { createClient, throughput, type LoadClient } from "./harness/load.ts";
 import { startServerProcess, type ServerProcess } from "./harness/server-process.ts";
@@ -71,13 +71,13 @@ const bench: Bench = {
 };
 export default bench;
 
-interface Side extends Pick<Filled, "zone" | "records"> {
+interface Side extends Pick<FilledDirectory, "zone" | "records"> {
   client: LoadClient;
   server: ServerProcess;
 }
 
 /** Default database: SQLite in the data directory. */
-async function startOurs(kit: Kit, name: string, rows: number, database?: string): Promise<Side> {
+async function startOurs(kit: BenchContext, name: string, rows: number, database?: string): Promise<Side> {
   const cwd = join(kit.dir, name);
   kit.say(`creating ${rows} records`);
   const { token, zone, records } = await fillDataDirectory(
@@ -106,7 +106,7 @@ async function startOurs(kit: Kit, name: string, rows: number, database?: string
 }
 
 async function startBare(
-  kit: Kit,
+  kit: BenchContext,
   { client, zone, records }: Side,
 ): Promise<Pick<Side, "server" | "client"> & { version: string }> {
   const [list, get] = await Promise.all([client.get(listPath(zone)), client.get(getPath(zone, records[0]!))]);
@@ -128,7 +128,7 @@ async function startBare(
 const readyUrl = (line: string) => (JSON.parse(line) as { url?: string }).url;
 
 /** Both servers on one database. */
-async function startOnPostgres(kit: Kit): Promise<{ ours: Side; bare: Side }> {
+async function startOnPostgres(kit: BenchContext): Promise<{ ours: Side; bare: Side }> {
   const cluster = await startCluster();
   if (cluster === undefined)
     throw new Error("PostgreSQL is not installed. To install it, run: node scripts/system.ts test");
@@ -146,7 +146,7 @@ async function startOnPostgres(kit: Kit): Promise<{ ours: Side; bare: Side }> {
   return { ours, bare: { ...ours, server, client: clientOf(kit, server, "nobody") } };
 }
 
-function clientOf(kit: Kit, { url }: ServerProcess, token: string): LoadClient {
+function clientOf(kit: BenchContext, { url }: ServerProcess, token: string): LoadClient {
   const client = createClient(url, { authorization: `Bearer ${token}` });
   kit.onStop(client.close);
   return client;

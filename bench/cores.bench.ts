@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { openPostgres } from "../src/store/index.ts";
 import { startCluster, type Cluster } from "../test/support/postgres.ts";
-import type { Arm, Bench, Kit } from "./harness/bench.ts";
+import type { Arm, Bench, BenchContext } from "./harness/bench.ts";
 import { createClient, throughput } from "./harness/load.ts";
 import { startServerProcess } from "./harness/server-process.ts";
 import { createDrain } from "./segment-serve/drain.ts";
@@ -81,7 +81,7 @@ interface ServerOptions {
   processes: number;
 }
 
-async function startServer(kit: Kit, { engine, cluster, processes }: ServerOptions): Promise<Server> {
+async function startServer(kit: BenchContext, { engine, cluster, processes }: ServerOptions): Promise<Server> {
   const cwd = join(kit.dir, `${engine}-${processes}`);
   const database = engine === "postgres" ? await cluster.createDatabase() : undefined;
   const library = await createLibrary(cwd, database === undefined ? undefined : await openPostgres({ url: database }));
@@ -160,7 +160,7 @@ const smtpArm = ({ name, smtpPort }: Server): Arm => ({
   },
 });
 
-function apiArm(kit: Kit, { name: server, url, token, zone }: Server, loads: number[]): Arm {
+function apiArm(kit: BenchContext, { name: server, url, token, zone }: Server, loads: number[]): Arm {
   const client = createClient(url, { authorization: `Bearer ${token}` });
   kit.onStop(client.close);
   let next = 0;
@@ -185,7 +185,7 @@ function apiArm(kit: Kit, { name: server, url, token, zone }: Server, loads: num
   };
 }
 
-function segmentsArm(kit: Kit, { name, url, library: { segments } }: Server): Arm {
+function segmentsArm(kit: BenchContext, { name, url, library: { segments } }: Server): Arm {
   const drain = createDrain(url);
   kit.onStop(() => drain.close());
   return {

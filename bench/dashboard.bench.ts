@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { openBrowser } from "../test/support/browser.ts";
 import { fillDataDirectory } from "./dashboard/rows.ts";
-import type { Arm, Bench, Kit } from "./harness/bench.ts";
+import type { Arm, Bench, BenchContext } from "./harness/bench.ts";
 import { median } from "./harness/median.ts";
 import { startServerProcess } from "./harness/server-process.ts";
 
@@ -67,7 +67,7 @@ interface Side {
   token: string;
 }
 
-async function startOurs(kit: Kit, name: string, rows: number): Promise<Side> {
+async function startOurs(kit: BenchContext, name: string, rows: number): Promise<Side> {
   const cwd = join(kit.dir, name);
   kit.say(`creating ${rows} videos and ${rows} entries of the mail log`);
   const { token } = await fillDataDirectory(cwd, rows);

@@ -7,7 +7,7 @@ import { startLimit } from "./email-dispatch/limit.ts";
 import { createMessageSource } from "./email-dispatch/mail.ts";
 import { startReelpost } from "./email-dispatch/ours.ts";
 import { startMiniflare } from "./email-dispatch/peer.ts";
-import type { Arm, Bench, Kit } from "./harness/bench.ts";
+import type { Arm, Bench, BenchContext } from "./harness/bench.ts";
 import { createClient, throughput } from "./harness/load.ts";
 import { median } from "./harness/median.ts";
 import type { ServerProcess } from "./harness/server-process.ts";
@@ -86,7 +86,7 @@ const bench: Bench = {
 export default bench;
 
 /** Bundles the worker into one file without imports, so that both sides run the same code. */
-async function bundledWorker(kit: Kit): Promise<string> {
+async function bundledWorker(kit: BenchContext): Promise<string> {
   const outfile = join(kit.dir, "worker.js");
   await build({
     entryPoints: [join(import.meta.dirname, "email-dispatch", "worker.ts")],
@@ -100,7 +100,7 @@ async function bundledWorker(kit: Kit): Promise<string> {
   return outfile;
 }
 
-function dispatchArms(kit: Kit, who: string, url: string, to?: string): Arm[] {
+function dispatchArms(kit: BenchContext, who: string, url: string, to?: string): Arm[] {
   const send = sender(kit, who, url, to);
   return [1, 32].map((concurrency) => ({
     name: concurrency === 1 ? `${who} sequential` : `${who} ${concurrency} concurrent`,
@@ -114,7 +114,7 @@ function dispatchArms(kit: Kit, who: string, url: string, to?: string): Arm[] {
  * one fsync, whose duration changes the throughput between two runs of the same code by more than half; this figure
  * shows the effect of a code change.
  */
-function cpuArm(kit: Kit, who: string, { url, pid }: ServerProcess, to?: string): Arm {
+function cpuArm(kit: BenchContext, who: string, { url, pid }: ServerProcess, to?: string): Arm {
   const send = sender(kit, who, url, to);
   return {
     name: `${who} CPU per message`,
@@ -128,7 +128,7 @@ function cpuArm(kit: Kit, who: string, { url, pid }: ServerProcess, to?: string)
   };
 }
 
-function sender(kit: Kit, who: string, url: string, to = "inbox@reelpost.example"): () => Promise<void> {
+function sender(kit: BenchContext, who: string, url: string, to = "inbox@reelpost.example"): () => Promise<void> {
   const post = poster(kit, who, url);
   const nextMail = createMessageSource({ size: usualSize, prefix: who.replaceAll(" ", "-") });
   return () => post(to, nextMail());
@@ -138,7 +138,7 @@ function sender(kit: Kit, who: string, url: string, to = "inbox@reelpost.example
  * Measured from the first byte sent until the response: the worker forwards the message immediately, or reads all of it
  * first.
  */
-function largeMessageArms(kit: Kit, url: string): Arm[] {
+function largeMessageArms(kit: BenchContext, url: string): Arm[] {
   const post = poster(kit, "reelpost", url);
   const nextMail = createMessageSource({ size: largeSize, prefix: "large" });
   const timeOf = (recipient: string) => async () => {
@@ -161,7 +161,7 @@ function largeMessageArms(kit: Kit, url: string): Arm[] {
   ];
 }
 
-async function floorArm(kit: Kit): Promise<Arm> {
+async function floorArm(kit: BenchContext): Promise<Arm> {
   const dir = join(kit.dir, "floor");
   await mkdir(dir);
   const mail = createMessageSource({ size: largeSize, prefix: "floor" })();
@@ -172,7 +172,7 @@ async function floorArm(kit: Kit): Promise<Arm> {
   };
 }
 
-function poster(kit: Kit, who: string, url: string): (to: string, mail: Uint8Array) => Promise<void> {
+function poster(kit: BenchContext, who: string, url: string): (to: string, mail: Uint8Array) => Promise<void> {
   const client = createClient(url);
   kit.onStop(client.close);
   return async (to, mail) => {

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { startCluster } from "../test/support/postgres.ts";
 import { GROWING } from "../test/growth/growing.ts";
-import { openWorld, settle, type Operation, type Subject } from "../test/growth/subject.ts";
+import { openComponents, updateStatistics, type Operation, type Subject } from "../test/growth/subject.ts";
 import { subjects } from "../test/growth/subjects.ts";
 import { migrations } from "../src/server/index.ts";
 import { migrate, openPostgres, openSqlite, type Db } from "../src/store/index.ts";
-import type { Arm, Bench, Kit } from "./harness/bench.ts";
+import type { Arm, Bench, BenchContext } from "./harness/bench.ts";
 import { median } from "./harness/median.ts";
 
 /** Calls per sample: at least five, more as long as they take less than this time. */
@@ -89,7 +89,7 @@ const bench: Bench = {
 };
 export default bench;
 
-async function openerOf(engine: Engine, kit: Kit): Promise<() => Promise<Db>> {
+async function openerOf(engine: Engine, kit: BenchContext): Promise<() => Promise<Db>> {
   if (engine === "sqlite") {
     let count = 0;
     return async () => openSqlite({ path: join(kit.dir, `${count++}.sqlite`) });
@@ -104,14 +104,14 @@ async function openerOf(engine: Engine, kit: Kit): Promise<() => Promise<Db>> {
   };
 }
 
-async function fill(kit: Kit, open: () => Promise<Db>, subject: Subject, rows: number): Promise<Operation[]> {
+async function fill(kit: BenchContext, open: () => Promise<Db>, subject: Subject, rows: number): Promise<Operation[]> {
   kit.say(`creating ${rows} rows: ${subject.name}`);
   const db = await open();
   kit.onStop(() => db.close());
   await migrate(db, migrations);
-  const world = await openWorld(db, { after: kit.onStop }, kit.dir);
+  const world = await openComponents(db, { after: kit.onStop }, kit.dir);
   const operations = await subject.open(world, rows);
-  await settle(db);
+  await updateStatistics(db);
   return operations;
 }
 

@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Bench, Kit } from "./harness/bench.ts";
+import type { Bench, BenchContext } from "./harness/bench.ts";
 import { signedMessage } from "./mail-forward/message.ts";
 import { cpuSecondsOfTree } from "./smtp-accept/cpu-tree.ts";
-import { routeAll, startOurs, type Ours } from "./smtp-accept/ours.ts";
+import { routeAll, startReelpostMailServer, type ReelpostMailServer } from "./smtp-accept/ours.ts";
 import { startSink } from "./smtp-accept/sink.ts";
 import { sendAll } from "./smtp-accept/source.ts";
 
@@ -28,7 +28,7 @@ const bench: Bench = {
   name: "mail-forward",
   async setup(kit) {
     const sink = await startSink(kit);
-    const ours = await startOurs(kit, { sinkPort: sink.port });
+    const ours = await startReelpostMailServer(kit, { sinkPort: sink.port });
     const { zone } = await routeAll(ours, DOMAIN, "somebody@sink.example");
     const file = await senderWithMessage(kit, ours);
     const send = (messages: number) =>
@@ -63,7 +63,7 @@ const bench: Bench = {
 export default bench;
 
 /** Checks that messages complete the whole path: a message that failed on the way would use little CPU time. */
-async function expectCompletePath({ call }: Ours, zone: string): Promise<void> {
+async function expectCompletePath({ call }: ReelpostMailServer, zone: string): Promise<void> {
   const [entry] = await call("GET", `/zones/${zone}/email/activity`);
   const found = `${entry?.status} spf=${entry?.spf} dkim=${entry?.dkim} dmarc=${entry?.dmarc}`;
   if (found !== "delivered spf=pass dkim=pass dmarc=pass")
@@ -74,7 +74,7 @@ async function expectCompletePath({ call }: Ours, zone: string): Promise<void> {
  * The sender's domain is a zone on this server, so that no public DNS is queried: the message passes SPF and DKIM, and
  * DMARC requires both.
  */
-async function senderWithMessage(kit: Kit, { call, account }: Ours): Promise<string> {
+async function senderWithMessage(kit: BenchContext, { call, account }: ReelpostMailServer): Promise<string> {
   const { octets, record } = await signedMessage({
     domain: SENDER,
     selector: SELECTOR,

@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Arm, Bench, Kit } from "./harness/bench.ts";
+import type { Arm, Bench, BenchContext } from "./harness/bench.ts";
 import {
   descendants,
   type MeasuredServer,
@@ -148,7 +148,7 @@ async function inTurn(count: number, open: () => Promise<Instance>): Promise<Ins
   return instances;
 }
 
-async function idleServer(kit: Kit, program: string): Promise<number> {
+async function idleServer(kit: BenchContext, program: string): Promise<number> {
   const server = await startMeasured(kit, "idle", { program, plain: true });
   await sleep(IDLE_MS);
   const octets = residentOctets(server.pid, "Rss");

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Arm, Bench, Kit } from "./harness/bench.ts";
+import type { Arm, Bench, BenchContext } from "./harness/bench.ts";
 import { startBucket, startObjectsServer, type ObjectsServer } from "./objects/servers.ts";
 import { createDrain } from "./segment-serve/drain.ts";
 import { cpuSecondsOfTree } from "./smtp-accept/cpu-tree.ts";
@@ -95,7 +95,7 @@ export default bench;
 const createFigures = () => ({ uploadCpu: 0, uploadRequests: 0, mailCpu: 0, mailRequests: 0 });
 type Figures = ReturnType<typeof createFigures>;
 
-async function looped(kit: Kit, clip: string, times: number): Promise<string> {
+async function looped(kit: BenchContext, clip: string, times: number): Promise<string> {
   const path = join(kit.dir, `clip-${times}.mp4`);
   await ffmpeg(["-stream_loop", String(times - 1), "-i", clip, "-c", "copy", "-movflags", "+faststart", path]);
   return path;
@@ -145,7 +145,7 @@ const firstFrameArm = ({ name, url, video }: ObjectsServer, clip: string): Arm =
 });
 
 /** The first round reads each segment from the bucket. */
-function segmentsArm(kit: Kit, { name, url, pid, library: { segments } }: ObjectsServer): Arm {
+function segmentsArm(kit: BenchContext, { name, url, pid, library: { segments } }: ObjectsServer): Arm {
   const drain = createDrain(url);
   kit.onStop(() => drain.close());
   return {

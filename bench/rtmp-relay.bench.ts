@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { FlvTag } from "../src/protocol/flv/index.ts";
-import type { Arm, Bench, Kit } from "./harness/bench.ts";
+import type { Arm, Bench, BenchContext } from "./harness/bench.ts";
 import { startServerProcess } from "./harness/server-process.ts";
 import { type Player, type Publisher, startPlayer, startPublisher } from "./rtmp-relay/load.ts";
 import { startNginxRtmp } from "./rtmp-relay/nginx.ts";
@@ -60,7 +60,7 @@ interface Relay {
   early: boolean;
 }
 
-async function startRelay(kit: Kit, file: string): Promise<Relay> {
+async function startRelay(kit: BenchContext, file: string): Promise<Relay> {
   const server = await startServerProcess({
     name: file,
     args: [join(import.meta.dirname, "rtmp-relay", file)],

@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { Bench, Kit } from "./harness/bench.ts";
+import type { Bench, BenchContext } from "./harness/bench.ts";
 import { runRounds } from "./harness/rounds.ts";
 
 const minRounds = 5;
@@ -39,7 +39,7 @@ async function benchNamed(name: string | undefined): Promise<Bench> {
   return ((await import(`./${name}.bench.ts`)) as { default: Bench }).default;
 }
 
-async function run(bench: Bench, rounds: number, options: NonNullable<Kit["options"]>) {
+async function run(bench: Bench, rounds: number, options: NonNullable<BenchContext["options"]>) {
   // In the project folder instead of /tmp, which may be in memory: the benchmarks include disk writes.
   const home = join(import.meta.dirname, "..", ".reelpost");
   await mkdir(home, { recursive: true });

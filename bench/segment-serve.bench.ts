@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Arm, Bench, Kit } from "./harness/bench.ts";
+import type { Arm, Bench, BenchContext } from "./harness/bench.ts";
 import { startServerProcess, type ServerProcess } from "./harness/server-process.ts";
 import { createDrain } from "./segment-serve/drain.ts";
 import { type Library, createLibrary } from "./segment-serve/library.ts";
@@ -53,7 +53,7 @@ const bench: Bench = {
 };
 export default bench;
 
-async function startBare(kit: Kit, root: string, mode: "memory" | "files"): Promise<ServerProcess> {
+async function startBare(kit: BenchContext, root: string, mode: "memory" | "files"): Promise<ServerProcess> {
   const server = await startServerProcess({
     name: "node:http",
     args: [join(import.meta.dirname, "segment-serve", "bare.ts"), root, mode],
@@ -65,7 +65,7 @@ async function startBare(kit: Kit, root: string, mode: "memory" | "files"): Prom
 }
 
 async function startOurs(
-  kit: Kit,
+  kit: BenchContext,
   name: string,
   env: Record<string, string>,
 ): Promise<{ server: ServerProcess; library: Library }> {
@@ -84,7 +84,7 @@ async function startOurs(
 }
 
 function arm(
-  kit: Kit,
+  kit: BenchContext,
   name: string,
   { url, pid }: { url: string; pid: number },
   { segments }: Library,

@@ -1,6 +1,6 @@
 import type { Arm, Bench } from "./harness/bench.ts";
 import { cpuSecondsOfTree } from "./smtp-accept/cpu-tree.ts";
-import { routeAll, startOurs } from "./smtp-accept/ours.ts";
+import { routeAll, startReelpostMailServer } from "./smtp-accept/ours.ts";
 import { startPostfix } from "./smtp-accept/postfix.ts";
 import { startSink, type Sink } from "./smtp-accept/sink.ts";
 import { sendAll } from "./smtp-accept/source.ts";
@@ -26,7 +26,10 @@ const bench: Bench = {
   name: "smtp-accept",
   async setup(kit) {
     const [oursSink, postfixSink] = [await startSink(kit), await startSink(kit)];
-    const ours = await startOurs(kit, { sinkPort: oursSink.port, env: { REELPOST_AUTHENTICATION_ENABLED: "false" } });
+    const ours = await startReelpostMailServer(kit, {
+      sinkPort: oursSink.port,
+      env: { REELPOST_AUTHENTICATION_ENABLED: "false" },
+    });
     await routeAll(ours, DOMAIN, "somebody@sink.example");
     const postfix = await startPostfix(kit, { domain: DOMAIN, sinkPort: postfixSink.port });
     const sides = {

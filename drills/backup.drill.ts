@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { createTransport } from "nodemailer";
-import { routeAll, startOurs, type Ours } from "../bench/smtp-accept/ours.ts";
-import type { Drill, Kit } from "./harness/drill.ts";
+import { routeAll, startReelpostMailServer, type ReelpostMailServer } from "../bench/smtp-accept/ours.ts";
+import type { Drill, DrillContext } from "./harness/drill.ts";
 
 const run = promisify(execFile);
 const MAIN = join(import.meta.dirname, "..", "src", "cli", "main.ts");
@@ -40,7 +40,7 @@ const drill: Drill = {
   name: "backup",
   async run(kit) {
     const port = 1; // The next hop is unreachable: accepted messages stay in the queue.
-    const ours = await startOurs(kit, {
+    const ours = await startReelpostMailServer(kit, {
       sinkPort: port,
       env: { REELPOST_OUTBOUND_FORWARD: "queue", REELPOST_API_RATE_LIMIT: "0", REELPOST_DNS_RESOLVERS: "127.0.0.1:9" },
     });
@@ -120,7 +120,7 @@ interface Target {
   token: string;
 }
 
-async function serveRestored(kit: Kit, data: string, token: string): Promise<Target> {
+async function serveRestored(kit: DrillContext, data: string, token: string): Promise<Target> {
   const child = spawn(
     process.execPath,
     [MAIN, "serve", "--json", "--data-dir", data, "--port", "0", "--smtp-port", "0", "--log-level", "warn"],
@@ -174,7 +174,7 @@ function queuedMessages(data: string): Map<string, string> {
   return messages;
 }
 
-async function makeClip(kit: Kit): Promise<Buffer> {
+async function makeClip(kit: DrillContext): Promise<Buffer> {
   await mkdir(kit.dir, { recursive: true });
   const path = join(kit.dir, "clip.mp4");
   const source = ["-f", "lavfi", "-i", "testsrc=size=64x64:rate=10:duration=1"];
@@ -204,7 +204,7 @@ function valueOf(key: string, version: number, size: number): Buffer {
 
 type Kind = "kv" | "r2" | "d1" | "durable_objects" | "mail" | "api" | "uploads";
 
-async function startLoad(ours: Ours, clip: Buffer) {
+async function startLoad(ours: ReelpostMailServer, clip: Buffer) {
   const { call, account, api, url, token } = ours;
   const headers = { authorization: `Bearer ${token}` };
   const zone = (await routeAll(ours, DOMAIN, "reader@sink.example")).zone;

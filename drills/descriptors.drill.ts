@@ -1,8 +1,8 @@
 import { readdir, readlink } from "node:fs/promises";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { createTransport } from "nodemailer";
-import { routeAll, startOurs, type Ours } from "../bench/smtp-accept/ours.ts";
-import type { Drill, Kit } from "./harness/drill.ts";
+import { routeAll, startReelpostMailServer, type ReelpostMailServer } from "../bench/smtp-accept/ours.ts";
+import type { Drill, DrillContext } from "./harness/drill.ts";
 
 const DOMAIN = "drill.example";
 const MESSAGES = 10_000;
@@ -37,7 +37,10 @@ const drill: Drill = {
   async run(kit) {
     const sink = await startHostileSink(kit);
     // In proxy mode the reply of the next hop is passed to the sender, so nothing is queued.
-    const ours = await startOurs(kit, { sinkPort: sink.port, env: { REELPOST_OUTBOUND_FORWARD: "proxy" } });
+    const ours = await startReelpostMailServer(kit, {
+      sinkPort: sink.port,
+      env: { REELPOST_OUTBOUND_FORWARD: "proxy" },
+    });
     await routeAll(ours, DOMAIN, "somebody@sink.example");
     await addSenderZone(ours);
     const message = Buffer.from(
@@ -92,7 +95,7 @@ const drill: Drill = {
 export default drill;
 
 /** A zone on this server answers the SPF and DMARC lookups without network access. */
-async function addSenderZone({ call, account }: Ours): Promise<void> {
+async function addSenderZone({ call, account }: ReelpostMailServer): Promise<void> {
   const { id } = await call("POST", "/zones", { name: "sender.example", account: { id: account } });
   for (const [name, text] of Object.entries({
     "sender.example": "v=spf1 ip4:127.0.0.1 -all",
@@ -120,7 +123,7 @@ async function descriptorsOf(pid: number): Promise<{ open: number; deleted: numb
 }
 
 /** Starts a next hop that accepts no message. Transactions cycle through the ways to end. */
-async function startHostileSink(kit: Kit): Promise<{ port: number; endings: Record<string, number> }> {
+async function startHostileSink(kit: DrillContext): Promise<{ port: number; endings: Record<string, number> }> {
   const endings: Record<string, number> = {};
   let transactions = 0;
   const server = createServer((socket) => {

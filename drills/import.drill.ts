@@ -15,7 +15,7 @@ import {
   type AccountSizes,
 } from "../test/support/filled-account.ts";
 import { clip } from "../test/support/media.ts";
-import type { Drill, Kit } from "./harness/drill.ts";
+import type { Drill, DrillContext } from "./harness/drill.ts";
 
 const MAIN = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 const SIZES: AccountSizes = {
@@ -62,7 +62,7 @@ const drill: Drill = {
 export default drill;
 
 async function moveTo(
-  kit: Kit,
+  kit: DrillContext,
   source: Server,
   wanted: Awaited<ReturnType<typeof readAccount>>,
   killedAt: readonly number[],
@@ -100,7 +100,7 @@ async function moveTo(
   };
 }
 
-async function startServer(kit: Kit, name: string): Promise<Server> {
+async function startServer(kit: DrillContext, name: string): Promise<Server> {
   const cwd = join(kit.dir, name);
   await mkdir(cwd);
   let ready: { url: string; token: string; account: { id: string } } | undefined;

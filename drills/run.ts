@@ -4,7 +4,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { memoryFolder } from "../scripts/memory-folder.ts";
-import type { Drill, DrillResult, Kit } from "./harness/drill.ts";
+import type { Drill, DrillResult, DrillContext } from "./harness/drill.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const say = (line: string) => void process.stderr.write(`${line}\n`);
@@ -43,7 +43,7 @@ async function drillNamed(name: string | undefined): Promise<Drill> {
   return ((await import(`./${name}.drill.ts`)) as { default: Drill }).default;
 }
 
-async function run(drill: Drill, options: Pick<Kit, "jobs" | "only" | "seconds">): Promise<DrillResult> {
+async function run(drill: Drill, options: Pick<DrillContext, "jobs" | "only" | "seconds">): Promise<DrillResult> {
   const stops: (() => Promise<void> | void)[] = [];
   const stop = async () => {
     for (const next of stops.splice(0).toReversed()) await next();

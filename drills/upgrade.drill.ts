@@ -10,7 +10,7 @@ import { createTransport } from "nodemailer";
 import { freePort, FREE_PORTS } from "../test/support/free-ports.ts";
 import { clip } from "../test/support/media.ts";
 import { startCluster } from "../test/support/postgres.ts";
-import type { Drill, Kit } from "./harness/drill.ts";
+import type { Drill, DrillContext } from "./harness/drill.ts";
 import { startBalancer, type Backend, type Balancer } from "./upgrade/balancer.ts";
 import { addMigration, checkOutCommit, supportsDraining, previousCommit } from "./upgrade/versions.ts";
 
@@ -110,7 +110,7 @@ const drill: Drill = {
 };
 export default drill;
 
-async function start(kit: Kit, node: Node, main: string, { env, dir }: Platform): Promise<void> {
+async function start(kit: DrillContext, node: Node, main: string, { env, dir }: Platform): Promise<void> {
   const dataDirectory = join(dir, `node-${node.number}`);
   mkdirSync(dataDirectory, { recursive: true });
   const ports = ["--port", String(node.httpPort), "--smtp-port", String(node.smtpPort)];

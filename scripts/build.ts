@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { writeApiTypes } from "./api-types.ts";
-import { buildProgram, writeBuilt } from "./bundle.ts";
+import { buildProgram, writeBuiltFiles } from "./bundle.ts";
 
 const root = join(import.meta.dirname, "..");
 const { values } = parseArgs({ options: { out: { type: "string" } } });
@@ -12,4 +12,4 @@ const dist = values.out === undefined ? join(root, "dist") : resolve(values.out)
 await writeApiTypes();
 const built = await buildProgram(root);
 await rm(dist, { recursive: true, force: true });
-await writeBuilt(built, dist);
+await writeBuiltFiles(built, dist);

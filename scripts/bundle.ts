@@ -50,13 +50,13 @@ const INSIDE = "workers/runtime/inside";
 const OUTPUT_FOLDER = "__reelpostOutputFolder";
 
 /** Files by their path in `dist`. */
-export type Built = Map<string, Uint8Array | string>;
+export type BuiltFiles = Map<string, Uint8Array | string>;
 
 /**
  * Builds all files of `dist`: the program, the modules for workerd, the scripts and style sheets for browsers, and the
  * documentation.
  */
-export async function buildProgram(root: string): Promise<Built> {
+export async function buildProgram(root: string): Promise<BuiltFiles> {
   const src = join(root, "src");
   const web = join(root, "web");
   const [program, testHelper, inside, player, dashboard, docs] = await Promise.all([
@@ -81,14 +81,14 @@ const inFolder = (folder: string, files: Map<string, Buffer>) =>
   [...files].map(([name, body]) => [`${folder}/${name}`, body] as const);
 
 /** Writes the files to `folder`. */
-export async function writeBuilt(built: Built, folder: string): Promise<void> {
+export async function writeBuiltFiles(built: BuiltFiles, folder: string): Promise<void> {
   for (const [path, content] of built) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), content);
   }
 }
 
-async function bundleProgram(src: string): Promise<Built> {
+async function bundleProgram(src: string): Promise<BuiltFiles> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: src,
     entryPoints: ENTRIES.map((entry) => join(src, entry)),
@@ -116,7 +116,7 @@ async function bundleProgram(src: string): Promise<Built> {
     logLevel: "warning",
     plugins: [keepLocations(src)],
   });
-  const files: Built = new Map(
+  const files: BuiltFiles = new Map(
     outputFiles.map(({ path, text }) => {
       const up = relative(dirname(path), "/");
       const folder = `new URL(${JSON.stringify(up === "" ? "./" : `${up}/`)}, import.meta.url)`;
@@ -127,7 +127,7 @@ async function bundleProgram(src: string): Promise<Built> {
 }
 
 /** The module `reelpost/test`, for import and require(), and its types. Runs in any version of Node that runs tests. */
-async function bundleTestHelper(folder: string): Promise<Built> {
+async function bundleTestHelper(folder: string): Promise<BuiltFiles> {
   const bundle = async (format: "esm" | "cjs") => {
     const { outputFiles } = await build({
       entryPoints: [join(folder, "client.ts")],
@@ -196,7 +196,7 @@ function requireEntries(code: string, folder: string): void {
   }
 }
 
-async function stripInside(src: string): Promise<Built> {
+async function stripInside(src: string): Promise<BuiltFiles> {
   const folder = join(src, INSIDE);
   const names = (await readdir(folder)).filter((name) => /(?<!\.d|\.test)\.ts$/.test(name));
   const { outputFiles } = await build({

@@ -91,7 +91,7 @@ function readModule(root: string, path: string): Module | undefined {
  * the module that declares `a`, not to everything exported by index.ts. Types are ignored. Modules outside the sources
  * are listed with the name: `node:net isIP`.
  */
-export function reachable(sources: Sources, entry: string): Set<string> {
+export function findReachable(sources: Sources, entry: string): Set<string> {
   const reached = new Set<string>([entry]);
   const queue: Import[] = [];
   const enter = (path: string) => {

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTransport } from "nodemailer";
 import type { Page } from "playwright-core";
-import { plays } from "../test/dashboard/upload-steps.ts";
+import { waitUntilPlaying } from "../test/dashboard/upload-steps.ts";
 import { openSignedIn, startDashboard, TOKEN, type DashboardServer } from "../test/dashboard/support.ts";
 import { FAKE_CAMERA, openBrowser } from "../test/support/browser.ts";
 import { until } from "../test/support/mail-world.ts";
@@ -200,7 +200,7 @@ async function goLive({ call, account, origin }: DashboardServer, page: Page) {
   await publisher.getByRole("button", { name: "Start broadcast" }).click();
   await publisher.getByRole("button", { name: "End broadcast" }).waitFor();
   await page.goto(`${origin}/live/${uid}`);
-  await plays(page, "Preview of Studio");
+  await waitUntilPlaying(page, "Preview of Studio");
   await take(page, "dashboard-live");
   await browser.close();
 }

@@ -11,12 +11,12 @@ import { parse } from "jsonc-parser";
 import { createTransport, type SendMailOptions } from "nodemailer";
 import PostalMime from "postal-mime";
 import { showBroadcast } from "./start/live.ts";
-import { startElsewhere, type Delivered } from "./start/elsewhere.ts";
+import { startExternalMailServer, type DeliveredMail } from "./start/elsewhere.ts";
 import { makeClip } from "./start/clip.ts";
-import { fromHere, startPlatform, type Platform } from "./start/platform.ts";
+import { relativeToCwd, startPlatform, type Platform } from "./start/platform.ts";
 import { ffmpegInstallCommand } from "./start/install-command.ts";
 import { portNear } from "./start/ports.ts";
-import { headline, row, say } from "./start/tell.ts";
+import { printHeadline, printRow, printLine } from "./start/tell.ts";
 import { showReply, uploadVideo } from "./start/video.ts";
 import { ensureSystem, isProgram, isWorkingProgram } from "./system.ts";
 
@@ -50,7 +50,7 @@ const ports = {
   rtmps: await portNear(1936),
   srt: await portNear(8890),
 };
-const elsewhere = await startElsewhere();
+const elsewhere = await startExternalMailServer();
 const platform = await startPlatform(
   ["--data-dir", join(folder, "data"), "--port", String(ports.http), "--smtp-port", String(ports.smtp)],
   join(folder, "server.log"),
@@ -88,13 +88,13 @@ try {
   showWays(platform, deployed, watch);
   if (watch === undefined && (await waitForFfmpeg())) {
     const late = await showStream();
-    headline("The video service is working. Open:");
-    row("the video", late.video);
-    row("the broadcast", late.broadcast);
+    printHeadline("The video service is working. Open:");
+    printRow("the video", late.video);
+    printRow("the broadcast", late.broadcast);
   }
 } catch (err) {
   process.stderr.write(
-    `npm start: ${err instanceof Error ? err.message : String(err)}\nThe log of the server: ${fromHere(join(folder, "server.log"))}\n`,
+    `npm start: ${err instanceof Error ? err.message : String(err)}\nThe log of the server: ${relativeToCwd(join(folder, "server.log"))}\n`,
   );
   platform.kill("SIGTERM");
   await platform.ended;
@@ -110,15 +110,15 @@ async function waitForFfmpeg(): Promise<boolean> {
     isRoot: process.getuid?.() === 0,
     has: (program) => isProgram(process.platform === "win32" ? `${program}.exe` : program),
   });
-  headline(
+  printHeadline(
     `The video steps need ${isProgram("ffmpeg") ? "a working ffmpeg, and the installed one does not run" : "ffmpeg, which is not installed"}. Mail does not need it.`,
   );
-  say(
+  printLine(
     command === undefined
       ? "Use your system's package manager to install ffmpeg with x264 support; the video steps start once it is installed."
       : "Run this in another terminal; the video steps start once ffmpeg is installed:",
   );
-  if (command !== undefined) say(`\n  ${command}`);
+  if (command !== undefined) printLine(`\n  ${command}`);
   for (;;) {
     if (canEncode()) return true;
     const hasEnded = await Promise.race([sleep(2000, false), platform.ended.then(() => true)]);
@@ -141,16 +141,16 @@ async function makeDomain({ call, account }: Platform): Promise<string> {
   resolver.setServers([`${host}:${ports.dns}`]);
   const mx = await resolver.resolveMx(DOMAIN);
   const [spf] = await resolver.resolveTxt(DOMAIN);
-  headline(`The domain ${DOMAIN} with Email Routing. Its DNS records:`);
-  row(
+  printHeadline(`The domain ${DOMAIN} with Email Routing. Its DNS records:`);
+  printRow(
     "MX",
     mx
       .sort((a, b) => a.priority - b.priority)
       .map(({ exchange, priority }) => `${priority} ${exchange}`)
       .join(", "),
   );
-  row("TXT", spf!.join(""));
-  row("query them", `dig @${host} -p ${ports.dns} ${DOMAIN} MX`);
+  printRow("TXT", spf!.join(""));
+  printRow("query them", `dig @${host} -p ${ports.dns} ${DOMAIN} MX`);
   return zone.id;
 }
 
@@ -162,7 +162,7 @@ async function askOwner({ call, account }: Platform): Promise<void> {
   if (link === undefined) throw new Error("the mail that asks for consent has no link");
   const opened = await fetch(link, { method: "POST" });
   if (!opened.ok) throw new Error(`the link for ${OWNER} was answered with ${opened.status}`);
-  headline(`The destination address ${OWNER} was verified with a link in an email.`);
+  printHeadline(`The destination address ${OWNER} was verified with a link in an email.`);
 }
 
 interface Deployed {
@@ -180,7 +180,7 @@ async function deployInbox(platform: Platform): Promise<Deployed> {
     kv_namespaces: [{ binding: "COUNTERS", id: kv.id }],
     d1_databases: [{ binding: "MESSAGES", database_name: "inbox", database_id: d1.uuid }],
   });
-  headline("The worker inbox was deployed with a KV namespace, an R2 bucket and a D1 database.");
+  printHeadline("The worker inbox was deployed with a KV namespace, an R2 bucket and a D1 database.");
   return { config, url: workers.replace("<worker>", "inbox") };
 }
 
@@ -199,9 +199,9 @@ async function deployExample({ cli }: Platform, example: string, bindings: Recor
 async function makeRules(platform: Platform, zone: string): Promise<void> {
   await makeRule(platform, zone, "inbox", "worker", "inbox");
   await makeRule(platform, zone, "hello", "forward", OWNER);
-  headline("Two routing rules:");
-  row(`inbox@${DOMAIN}`, "is handled by the worker inbox");
-  row(`hello@${DOMAIN}`, `is forwarded to ${OWNER}`);
+  printHeadline("Two routing rules:");
+  printRow(`inbox@${DOMAIN}`, "is handled by the worker inbox");
+  printRow(`hello@${DOMAIN}`, `is forwarded to ${OWNER}`);
 }
 
 async function makeRule(
@@ -227,8 +227,8 @@ async function sendMessage(): Promise<void> {
       { filename: "bernoulli.csv", contentType: "text/csv", content: "n,B(n)\n0,1\n1,-1/2\n2,1/6\n4,-1/30\n" },
     ],
   });
-  headline(`A message from ${SENDER} to both addresses, over SMTP to ${host}:${ports.smtp}. The server replied:`);
-  say(`  ${response}`);
+  printHeadline(`A message from ${SENDER} to both addresses, over SMTP to ${host}:${ports.smtp}. The server replied:`);
+  printLine(`  ${response}`);
 }
 
 /** Sends over SMTP. Returns the server's reply. */
@@ -262,15 +262,15 @@ async function showWorker({ url }: Platform, deployed: Deployed): Promise<void> 
   const attachment = newest?.attachments[0];
   if (newest === undefined || attachment === undefined)
     throw new Error("the message was accepted, but the mailbox does not show it");
-  headline("The worker processed the message:");
-  row("parsed", `"${newest.subject}" from ${newest.senderName}`);
-  row("R2", `${attachment.name} (${attachment.type}, ${attachment.size} bytes)`);
-  row("D1", `message ${newest.id}`);
-  row("KV", `${counters.messages} received, ${counters.attachments} attached, ${counters.octets} bytes so far`);
-  row("view it", `${deployed.url}/messages/${newest.id}`);
+  printHeadline("The worker processed the message:");
+  printRow("parsed", `"${newest.subject}" from ${newest.senderName}`);
+  printRow("R2", `${attachment.name} (${attachment.type}, ${attachment.size} bytes)`);
+  printRow("D1", `message ${newest.id}`);
+  printRow("KV", `${counters.messages} received, ${counters.attachments} attached, ${counters.octets} bytes so far`);
+  printRow("view it", `${deployed.url}/messages/${newest.id}`);
 }
 
-function showForward({ from, raw }: Delivered): void {
+function showForward({ from, raw }: DeliveredMail): void {
   const header = raw
     .slice(0, raw.indexOf("\r\n\r\n"))
     .replace(/\r\n[ \t]+/g, " ")
@@ -278,11 +278,11 @@ function showForward({ from, raw }: Delivered): void {
   const tell = (name: string, pattern: RegExp) => {
     for (const field of header) {
       const said = field.toLowerCase().startsWith(`${name.toLowerCase()}:`) ? pattern.exec(field)?.[0] : undefined;
-      if (said !== undefined) row(name === "Authentication-Results" ? "authentication" : name, said);
+      if (said !== undefined) printRow(name === "Authentication-Results" ? "authentication" : name, said);
     }
   };
-  headline("Another mail server on this machine received the forwarded message:");
-  row("sender", from);
+  printHeadline("Another mail server on this machine received the forwarded message:");
+  printRow("sender", from);
   tell("From", /(?<=: ).*$/);
   tell("Authentication-Results", /spf=\w+|dkim=\w+/);
   tell("ARC-Seal", /\bi=\d+.*?cv=\w+/);
@@ -308,15 +308,15 @@ async function mailVideo(): Promise<void> {
     text: "Good morning,\n\nthe mill at work, five seconds of it.\n\nAda\n",
     attachments: [{ filename: "greetings.mp4", contentType: "video/mp4", path }],
   });
-  headline(
+  printHeadline(
     `A second worker, mail-a-video, handles videos@${DOMAIN}. It received a message with a video attachment. The server replied:`,
   );
-  say(`  ${response}`);
+  printLine(`  ${response}`);
 }
 
 async function showLog({ cli }: Platform): Promise<void> {
-  headline("The message log, as printed by `reelpost email log`:");
-  say((await cli("email", "log", "--zone", DOMAIN)).replace(/^/gm, "  "));
+  printHeadline("The message log, as printed by `reelpost email log`:");
+  printLine((await cli("email", "log", "--zone", DOMAIN)).replace(/^/gm, "  "));
 }
 
 function showWays(
@@ -324,7 +324,7 @@ function showWays(
   { config, url: worker }: Deployed,
   watch: { video: string; broadcast: string } | undefined,
 ): void {
-  say(`
+  printLine(`
 Next steps
   the mailbox      ${worker}/${
     watch === undefined
@@ -339,7 +339,7 @@ Next steps
                    export API_BASE_URL=${api} API_TOKEN=${token}
                    npx reelpost email log --zone ${DOMAIN}
                    npx reelpost doctor ${DOMAIN}
-                   npx reelpost deploy --config ${fromHere(config)}      after a change in examples/inbox/src
+                   npx reelpost deploy --config ${relativeToCwd(config)}      after a change in examples/inbox/src
 
 Ctrl-C stops the server. The next start creates new data.
 

@@ -42,7 +42,7 @@ const needs: Need[] = [
     },
     {
       name: "Ceph",
-      found: () => findCeph(),
+      found: () => hasCeph(),
       debianPackage: "radosgw ceph-mon ceph-osd",
       without: "objects are not stored on a real S3 server",
     },
@@ -210,7 +210,7 @@ export function findPostgres(): string | undefined {
 }
 
 /** True if Ceph's S3 server and the daemons that store its data are installed. */
-export const findCeph = (): boolean => ["radosgw", "radosgw-admin", "ceph-mon", "ceph-osd", "ceph"].every(isProgram);
+export const hasCeph = (): boolean => ["radosgw", "radosgw-admin", "ceph-mon", "ceph-osd", "ceph"].every(isProgram);
 
 const CLUSTER_SETTINGS = "/etc/postgresql-common/createcluster.conf";
 

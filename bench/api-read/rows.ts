@@ -6,7 +6,7 @@ import { migrations } from "../../src/server/index.ts";
 import { createLocalEvents, migrate, openSqlite, type Db } from "../../src/store/index.ts";
 import { createZones } from "../../src/zones/index.ts";
 
-export interface Filled {
+export interface FilledDirectory {
   token: string;
   zone: string;
   /** Ids of some records, spread across the table. */
@@ -20,7 +20,7 @@ const SOME = 1000;
  * Creates a data directory in the state left by `reelpost serve`, with one zone of this many records. Default database:
  * SQLite in the directory. Closes the database.
  */
-export async function fillDataDirectory(directory: string, rows: number, database?: Db): Promise<Filled> {
+export async function fillDataDirectory(directory: string, rows: number, database?: Db): Promise<FilledDirectory> {
   mkdirSync(directory, { recursive: true });
   const db = database ?? openSqlite({ path: join(directory, "reelpost.sqlite") });
   await migrate(db, migrations);

@@ -7,7 +7,7 @@ import type { Entry } from "../../src/mail/activity/types.ts";
 import { migrations } from "../../src/server/index.ts";
 import { createLocalEvents, migrate, openSqlite, type Db } from "../../src/store/index.ts";
 import { newVideo } from "../../src/stream/videos/new-video.ts";
-import { charge } from "../../src/stream/videos/usage-table.ts";
+import { updateUsage } from "../../src/stream/videos/usage-table.ts";
 import type { Video } from "../../src/stream/videos/video.ts";
 import { insertVideo, type VideoTables } from "../../src/stream/videos/videos-table.ts";
 
@@ -51,7 +51,7 @@ async function insertVideos(db: Db, account: string, rows: number): Promise<void
           input: { width: 1920, height: 1080 },
         };
         await insertVideo(tx, video, now);
-        await charge(tx, undefined, video);
+        await updateUsage(tx, undefined, video);
       }
     });
 }

@@ -12,14 +12,14 @@ import {
   type WorkerRuntime,
   type WorkerScript,
 } from "../../src/workers/index.ts";
-import type { Kit } from "../harness/bench.ts";
+import type { BenchContext } from "../harness/bench.ts";
 
 /**
  * Creates a function that measures the milliseconds from starting a worker's process until its first message has been
  * handled, with real bindings and storage.
  */
 export async function createColdStart(
-  kit: Kit,
+  kit: BenchContext,
   { worker, compatibilityDate, nextMail }: { worker: string; compatibilityDate: string; nextMail: () => Uint8Array },
 ): Promise<() => Promise<number>> {
   const lifecycle = createLifecycle({ log: silentLog });

@@ -1,13 +1,13 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Kit } from "../harness/bench.ts";
+import type { BenchContext } from "../harness/bench.ts";
 import { startServerProcess, type ServerProcess } from "../harness/server-process.ts";
 
 const program = join(import.meta.dirname, "limit-server.ts");
 
 /** A bare Node server in front of workerd, in a separate process. Accepts any path. */
 export async function startLimit(
-  kit: Kit,
+  kit: BenchContext,
   { compatibilityDate }: { compatibilityDate: string },
 ): Promise<ServerProcess> {
   const dir = join(kit.dir, "limit");

@@ -1,13 +1,13 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Kit } from "../harness/bench.ts";
+import type { BenchContext } from "../harness/bench.ts";
 import { startServerProcess, type ServerProcess } from "../harness/server-process.ts";
 
 const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 
 /** `reelpost dev` with the bundled worker in a separate process, with data on disk. */
 export async function startReelpost(
-  kit: Kit,
+  kit: BenchContext,
   { worker, compatibilityDate }: { worker: string; compatibilityDate: string },
 ): Promise<ServerProcess> {
   const dir = join(kit.dir, "reelpost");

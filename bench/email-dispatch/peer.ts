@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import type { Kit } from "../harness/bench.ts";
+import type { BenchContext } from "../harness/bench.ts";
 import { installedPeer } from "../harness/peers.ts";
 import { startServerProcess, type ServerProcess } from "../harness/server-process.ts";
 
 /** Miniflare with the bundled worker and a KV namespace on disk, in a separate process. */
 export async function startMiniflare(
-  kit: Kit,
+  kit: BenchContext,
   { worker, compatibilityDate }: { worker: string; compatibilityDate: string },
 ): Promise<ServerProcess & { version: string }> {
   const { dir, version } = await installedPeer("miniflare", kit.say);

@@ -5,10 +5,10 @@
 export interface Bench {
   name: string;
   /** Creates fixtures and starts the servers to be measured. Everything it starts is registered with `kit.onStop`. */
-  setup(kit: Kit): Promise<Prepared>;
+  setup(kit: BenchContext): Promise<PreparedBench>;
 }
 
-export interface Kit {
+export interface BenchContext {
   /** A new folder on the repository's disk, removed at the end. */
   dir: string;
   /** Options of single benchmarks, as given. */
@@ -19,7 +19,7 @@ export interface Kit {
   onStop(stop: () => Promise<void> | void): void;
 }
 
-export interface Prepared {
+export interface PreparedBench {
   /** The exact version of every peer. */
   peers: Record<string, string>;
   arms: Arm[];

@@ -1,4 +1,4 @@
-import type { Prepared } from "./bench.ts";
+import type { PreparedBench } from "./bench.ts";
 import { median } from "./median.ts";
 
 /**
@@ -9,7 +9,7 @@ import { median } from "./median.ts";
  * a ratio.
  */
 export async function runRounds(
-  prepared: Prepared,
+  prepared: PreparedBench,
   rounds: number,
   say: (line: string) => void,
 ): Promise<Record<string, number>> {

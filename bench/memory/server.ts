@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { programForTests } from "../../scripts/test/program.ts";
-import type { Kit } from "../harness/bench.ts";
+import type { BenchContext } from "../harness/bench.ts";
 import { startServerProcess, type ServerProcess } from "../harness/server-process.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -47,7 +47,7 @@ export const packagedProgram = (): Promise<string> => programForTests(root, join
 
 /** `reelpost serve` of the published package. `plain`: started as users start it, without `memory`. */
 export async function startMeasured(
-  kit: Kit,
+  kit: BenchContext,
   name: string,
   { program, env = {}, plain = false }: { program: string; env?: Record<string, string>; plain?: boolean },
 ): Promise<MeasuredServer> {

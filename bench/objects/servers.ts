@@ -2,10 +2,10 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
 import { createS3Client, openBucket, startPrivateS3, type TestBucket } from "../../test/support/radosgw.ts";
-import type { Kit } from "../harness/bench.ts";
+import type { BenchContext } from "../harness/bench.ts";
 import { startServerProcess } from "../harness/server-process.ts";
 import { createLibrary, type Library } from "../segment-serve/library.ts";
-import { createCall, type Ours } from "../smtp-accept/ours.ts";
+import { createCall, type ReelpostMailServer } from "../smtp-accept/ours.ts";
 import { createVideoClient, type VideoServer } from "../vod/server.ts";
 
 /** `reelpost serve` on SQLite, with a video whose segments are all stored. */
@@ -15,7 +15,7 @@ export interface ObjectsServer {
   pid: number;
   smtpPort: number;
   account: string;
-  call: Ours["call"];
+  call: ReelpostMailServer["call"];
   video: VideoServer;
   library: Library;
   /** Requests to the S3 server so far. */
@@ -25,7 +25,7 @@ export interface ObjectsServer {
 const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 
 /** Starts Ceph's S3 server, and removes it at the end. */
-export async function startBucket(kit: Kit): Promise<TestBucket> {
+export async function startBucket(kit: BenchContext): Promise<TestBucket> {
   const server = await startPrivateS3();
   kit.onStop(() => server.stop());
   return openBucket({ after: (stop) => kit.onStop(stop) }, server);
@@ -33,7 +33,7 @@ export async function startBucket(kit: Kit): Promise<TestBucket> {
 
 /** Without `bucket`, objects are files in the data directory. */
 export async function startObjectsServer(
-  kit: Kit,
+  kit: BenchContext,
   { bucket, sinkPort }: { bucket?: TestBucket; sinkPort: number },
 ): Promise<ObjectsServer> {
   const name = bucket === undefined ? "folder" : "s3";

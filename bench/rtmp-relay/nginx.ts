@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Kit } from "../harness/bench.ts";
-import { freePort, untilOpen } from "../smtp-accept/ports.ts";
+import type { BenchContext } from "../harness/bench.ts";
+import { freePort, waitForPort } from "../smtp-accept/ports.ts";
 
 interface NginxRtmp {
   version: string;
@@ -16,7 +16,7 @@ interface NginxRtmp {
 const MODULE = "/usr/lib/nginx/modules/ngx_rtmp_module.so";
 
 /** nginx with nginx-rtmp in its usual relay setup: one worker, no recording, no HLS, no access log. */
-export async function startNginxRtmp(kit: Kit): Promise<NginxRtmp> {
+export async function startNginxRtmp(kit: BenchContext): Promise<NginxRtmp> {
   if (!existsSync(MODULE))
     throw new Error("nginx-rtmp is not installed: apt-get install nginx-light libnginx-mod-rtmp");
   const version = await promisify(execFile)("dpkg-query", ["-W", "-f", "${Version}", "libnginx-mod-rtmp"]).then(
@@ -34,7 +34,7 @@ export async function startNginxRtmp(kit: Kit): Promise<NginxRtmp> {
     master.kill("SIGTERM");
     await ended;
   });
-  await untilOpen(port, ended);
+  await waitForPort(port, ended);
   return { version, port, pid: master.pid! };
 }
 

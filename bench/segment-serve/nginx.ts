@@ -2,8 +2,8 @@ import { execFile, spawn } from "node:child_process";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Kit } from "../harness/bench.ts";
-import { freePort, untilOpen } from "../smtp-accept/ports.ts";
+import type { BenchContext } from "../harness/bench.ts";
+import { freePort, waitForPort } from "../smtp-accept/ports.ts";
 
 interface Nginx {
   version: string;
@@ -16,7 +16,7 @@ interface Nginx {
  * nginx in a typical file server setup: one worker, sendfile, keep-alive, no access log. Serves the files of `root` by
  * name.
  */
-export async function startNginx(kit: Kit, root: string): Promise<Nginx> {
+export async function startNginx(kit: BenchContext, root: string): Promise<Nginx> {
   const { stderr } = await promisify(execFile)("nginx", ["-v"]).catch((err: unknown) => {
     throw new Error("nginx is not installed: apt-get install nginx-light", { cause: err });
   });
@@ -38,7 +38,7 @@ export async function startNginx(kit: Kit, root: string): Promise<Nginx> {
     master.kill("SIGTERM");
     await ended;
   });
-  await untilOpen(port, ended);
+  await waitForPort(port, ended);
   return { version: /nginx\/(\S+)/.exec(stderr)![1]!, url: `http://127.0.0.1:${port}`, pid: master.pid! };
 }
 

@@ -1,11 +1,11 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Kit } from "../harness/bench.ts";
+import type { BenchContext } from "../harness/bench.ts";
 import { startServerProcess, type ServerProcess } from "../harness/server-process.ts";
 
 const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 
-export interface Ours extends ServerProcess {
+export interface ReelpostMailServer extends ServerProcess {
   smtpPort: number;
   /** Returns the result of an API call that must succeed. `path` is relative to /client/v4. */
   // oxlint-disable-next-line no-explicit-any
@@ -17,10 +17,10 @@ export interface Ours extends ServerProcess {
 }
 
 /** `reelpost serve` on SQLite in one process; outgoing mail goes to the sink. */
-export async function startOurs(
-  kit: Kit,
+export async function startReelpostMailServer(
+  kit: BenchContext,
   { sinkPort, env = {} }: { sinkPort: number; env?: Record<string, string> },
-): Promise<Ours> {
+): Promise<ReelpostMailServer> {
   const cwd = join(kit.dir, "reelpost");
   await mkdir(cwd);
   let ready: { url: string; api: string; token: string; account: { id: string }; smtp: { port: number } } | undefined;
@@ -46,7 +46,7 @@ export async function startOurs(
 }
 
 /** Returns a function that calls the v4 API. */
-export function createCall(api: string, token: string): Ours["call"] {
+export function createCall(api: string, token: string): ReelpostMailServer["call"] {
   return async (method, path, body) => {
     const response = await fetch(`${api}${path}`, {
       method,
@@ -62,7 +62,7 @@ export function createCall(api: string, token: string): Ours["call"] {
 
 /** Forwards all mail for the domain to one address. */
 export async function routeAll(
-  { call, account }: Pick<Ours, "call" | "account">,
+  { call, account }: Pick<ReelpostMailServer, "call" | "account">,
   domain: string,
   to: string,
 ): Promise<{ zone: string }> {

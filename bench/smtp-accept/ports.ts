@@ -12,7 +12,7 @@ export function freePort(): Promise<number> {
 }
 
 /** Resolves when the port accepts connections; rejects if `ended` settles first, or after 20 seconds. */
-export async function untilOpen(port: number, ended: Promise<unknown>): Promise<void> {
+export async function waitForPort(port: number, ended: Promise<unknown>): Promise<void> {
   let over = false;
   void ended.then(() => (over = true));
   for (const started = performance.now(); performance.now() - started < 20_000;) {

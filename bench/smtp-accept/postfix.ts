@@ -2,8 +2,8 @@ import { execFile, spawn } from "node:child_process";
 import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Kit } from "../harness/bench.ts";
-import { freePort, untilOpen } from "./ports.ts";
+import type { BenchContext } from "../harness/bench.ts";
+import { freePort, waitForPort } from "./ports.ts";
 
 const run = promisify(execFile);
 
@@ -19,7 +19,7 @@ interface Postfix {
  * port. It relays mail for `domain` to one server over cached connections, and performs no DNS lookups.
  */
 export async function startPostfix(
-  kit: Kit,
+  kit: BenchContext,
   { domain, sinkPort }: { domain: string; sinkPort: number },
 ): Promise<Postfix> {
   if (process.getuid?.() !== 0) throw new Error("Postfix can only be started by root");
@@ -50,7 +50,7 @@ export async function startPostfix(
     master.kill("SIGTERM");
     await ended;
   });
-  await untilOpen(port, ended);
+  await waitForPort(port, ended);
   return { version, port, pid: master.pid! };
 }
 

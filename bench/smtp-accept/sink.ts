@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import type { Kit } from "../harness/bench.ts";
-import { freePort, untilOpen } from "./ports.ts";
+import type { BenchContext } from "../harness/bench.ts";
+import { freePort, waitForPort } from "./ports.ts";
 
 export interface Sink {
   port: number;
@@ -11,7 +11,7 @@ export interface Sink {
 }
 
 /** Postfix's smtp-sink: accepts, counts and discards all mail at very little cost. */
-export async function startSink(kit: Kit): Promise<Sink> {
+export async function startSink(kit: BenchContext): Promise<Sink> {
   const port = await freePort();
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
   const child = spawn("smtp-sink", [...user, "-c", `127.0.0.1:${port}`, "1000"], {
@@ -40,7 +40,7 @@ export async function startSink(kit: Kit): Promise<Sink> {
       (text: string) =>
         (count = Math.max(count, ...[...text.matchAll(/mesg=(\d+)\s/g)].map((found) => Number(found[1])))),
     );
-  await untilOpen(port, ended).catch(() => {
+  await waitForPort(port, ended).catch(() => {
     throw new Error(`smtp-sink (Debian package postfix) failed to start: ${why}`);
   });
   return {

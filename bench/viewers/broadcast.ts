@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readTags } from "../../src/protocol/flv/index.ts";
 import { MESSAGE } from "../../src/protocol/rtmp/index.ts";
-import type { Kit } from "../harness/bench.ts";
+import type { BenchContext } from "../harness/bench.ts";
 import type { MeasuredServer } from "../memory/server.ts";
 import { ffmpeg } from "../vod-ladder/source-clip.ts";
 
@@ -39,7 +39,7 @@ const FLV_START = 13;
 
 /** H.264 without B-frames, a key frame every two seconds, and AAC. */
 export async function makeLoop(
-  kit: Kit,
+  kit: BenchContext,
   { size, rate, kilobits }: { size: string; rate: number; kilobits: number },
 ): Promise<Loop> {
   const path = join(kit.dir, `loop-${size}.flv`);

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Kit } from "../harness/bench.ts";
-import { freePort, untilOpen } from "../smtp-accept/ports.ts";
+import type { BenchContext } from "../harness/bench.ts";
+import { freePort, waitForPort } from "../smtp-accept/ports.ts";
 import { ffmpeg } from "../vod-ladder/source-clip.ts";
 import { countMedia, createConnection, type CountingViewer } from "./whep.ts";
 
@@ -17,7 +17,7 @@ interface Janus {
 const LIBRARIES = "/usr/lib/x86_64-linux-gnu/janus";
 
 /** Janus with a mountpoint of its streaming plugin that receives the loop over RTP. Undefined if it is not installed. */
-export async function startJanus(kit: Kit, loop: string): Promise<Janus | undefined> {
+export async function startJanus(kit: BenchContext, loop: string): Promise<Janus | undefined> {
   if (!existsSync("/usr/bin/janus")) return undefined;
   const { stdout: version } = await promisify(execFile)("dpkg-query", ["-W", "-f", "${Version}", "janus"]);
   const [port, video, audio] = [await freePort(), await freePort(), await freePort()];
@@ -43,7 +43,7 @@ export async function startJanus(kit: Kit, loop: string): Promise<Janus | undefi
     server.kill("SIGKILL");
     await ended;
   });
-  await untilOpen(port, ended);
+  await waitForPort(port, ended);
   const source = `-nostdin -loglevel error -re -stream_loop -1 -i ${opus}`;
   const outputs = [
     `-map 0:v -c copy -payload_type 102 -f rtp rtp://127.0.0.1:${video}?pkt_size=1200`,

@@ -7,7 +7,7 @@ import {
   type Handshake,
   readHandshake,
   SRT_FLAG,
-  writeAbilities,
+  writeCapabilities,
   writeHandshake,
   writeText,
 } from "../../src/protocol/srt/handshake.ts";
@@ -60,7 +60,7 @@ export async function openSrtViewer(
     extensions: [
       {
         type: EXTENSION.request,
-        body: writeAbilities({
+        body: writeCapabilities({
           version: 0x010500,
           flags: SRT_FLAG.sendsInTime | SRT_FLAG.receivesInTime | SRT_FLAG.encrypts | SRT_FLAG.marksResent,
           receiverDelay: 120,

@@ -41,7 +41,9 @@ export async function startPlaying(url: string, uid: string): Promise<PlaybackSt
     firstOf(new URL(variant, manifest)).then(([init, segment]) => firstFrame(init, segment)),
     audio === undefined
       ? undefined
-      : firstOf(new URL(/URI="([^"]+)"/.exec(audio)![1]!, manifest)).then((urls) => Promise.all(urls.map(take))),
+      : firstOf(new URL(/URI="([^"]+)"/.exec(audio)![1]!, manifest)).then((urls) =>
+          Promise.all(urls.map(countReceivedBytes)),
+        ),
   ]);
   return { variant: variant.replace(".m3u8", ""), at: Math.max(at, performance.now()) };
 }
@@ -72,7 +74,7 @@ export async function firstFrame(init: URL | string, segment: URL | string): Pro
 }
 
 /** Resolves with the number of bytes received. */
-export async function take(url: URL | string): Promise<number> {
+export async function countReceivedBytes(url: URL | string): Promise<number> {
   const response = await fetch(url);
   const octets = (await response.arrayBuffer()).byteLength;
   if (!response.ok || octets < 100) throw new Error(`${String(url)} returned ${response.status} and ${octets} octets`);

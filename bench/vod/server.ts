@@ -2,7 +2,7 @@ import { createReadStream, statSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Kit } from "../harness/bench.ts";
+import type { BenchContext } from "../harness/bench.ts";
 import { startServerProcess, type ServerProcess } from "../harness/server-process.ts";
 
 /** A server with its API, as used by a client. */
@@ -26,7 +26,11 @@ const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 const CHUNK = 52_428_800;
 const QUIET_MS = 60_000;
 
-export async function startVideoServer(kit: Kit, name: string, env: Record<string, string> = {}): Promise<VideoServer> {
+export async function startVideoServer(
+  kit: BenchContext,
+  name: string,
+  env: Record<string, string> = {},
+): Promise<VideoServer> {
   const ready: { token?: string; account?: { id: string } } = {};
   const args = [
     main,

@@ -4,10 +4,10 @@
  */
 export interface Drill {
   name: string;
-  run(kit: Kit): Promise<DrillResult>;
+  run(kit: DrillContext): Promise<DrillResult>;
 }
 
-export interface Kit {
+export interface DrillContext {
   /** The checkout, read-only. */
   root: string;
   /** Temporary folder, removed at the end. */

@@ -1,4 +1,4 @@
-import { ask, formOf } from "../../test/e2e/serve-client.ts";
+import { sendHttpRequest, formOf } from "../../test/e2e/serve-client.ts";
 import type { Platform } from "./platform.ts";
 import { checkItems, type Writer } from "./writer.ts";
 
@@ -30,7 +30,7 @@ function deployer(platform: Platform): Writer {
     acknowledged: () => acknowledged,
     missing: ({ name, server }) =>
       checkItems(newest, async ([script, n]) => {
-        const { status, body } = await ask(server.ready, "/", { host: `${script}.main.localhost` });
+        const { status, body } = await sendHttpRequest(server.ready, "/", { host: `${script}.main.localhost` });
         return status === 200 && Number(body) >= n ? undefined : `${script} version ${n} on ${name}: ${status} ${body}`;
       }),
   };

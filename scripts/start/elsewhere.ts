@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { SMTPServer } from "smtp-server";
 
-export interface Delivered {
+export interface DeliveredMail {
   from: string;
   to: string[];
   /** The message as received. */
@@ -11,18 +11,18 @@ export interface Delivered {
 }
 
 /** Simulates the rest of the internet: a mail server on this machine that accepts everything. */
-export interface Elsewhere {
+export interface ExternalMailServer {
   port: number;
   /** Resolves with the first matching message; waits for it for up to `ms`. */
-  next(fits: (mail: Delivered) => boolean, ms?: number): Promise<Delivered>;
+  next(fits: (mail: DeliveredMail) => boolean, ms?: number): Promise<DeliveredMail>;
   close(): Promise<void>;
 }
 
 /** Maximum number of stored messages; the newest are kept. */
 const MOST = 100;
 
-export async function startElsewhere(): Promise<Elsewhere> {
-  const came: Delivered[] = [];
+export async function startExternalMailServer(): Promise<ExternalMailServer> {
+  const came: DeliveredMail[] = [];
   let waiting: (() => void)[] = [];
   async function take(stream: Readable, from: string, to: string[]) {
     came.push({ from, to, raw: await text(stream) });

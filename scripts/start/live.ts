@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Platform } from "./platform.ts";
-import { headline, row } from "./tell.ts";
+import { printHeadline, printRow } from "./tell.ts";
 
 interface LiveInput {
   uid: string;
@@ -29,8 +29,8 @@ export async function showBroadcast({ call, account, url }: Platform): Promise<s
   const published = publish(`${input.rtmp.url}${input.rtmp.streamKey}`);
   const parts = await until(() => firstParts(input.playback.hls), "the broadcast cannot be watched");
   const seen = performance.now();
-  headline(`A broadcast of ${SECONDS} seconds, published by ffmpeg over RTMP to ${input.rtmp.url}:`);
-  row(
+  printHeadline(`A broadcast of ${SECONDS} seconds, published by ffmpeg over RTMP to ${input.rtmp.url}:`);
+  printRow(
     "playable",
     `${((seen - began) / 1000).toFixed(1)} s after the encoder started, as low-latency HLS in parts of ${parts.toFixed(2)} s, and over WebRTC and RTMP`,
   );
@@ -43,12 +43,12 @@ export async function showBroadcast({ call, account, url }: Platform): Promise<s
       ).find(({ status }) => status.state === "ready"),
     "the broadcast has left no recording",
   );
-  row(
+  printRow(
     "recorded",
     `${recording.duration.toFixed(1)} s, ready ${((performance.now() - ended) / 1000).toFixed(1)} s after the end, including 2 s of waiting for the publisher to reconnect`,
   );
   const watch = `${url}/${input.uid}/watch`;
-  row("your stream key", `npx reelpost live show ${input.uid}`);
+  printRow("your stream key", `npx reelpost live show ${input.uid}`);
   return watch;
 }
 

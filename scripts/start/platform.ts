@@ -96,4 +96,4 @@ function endOf(child: ChildProcess): Promise<number> {
 }
 
 /** Returns the path relative to the clone. */
-export const fromHere = (path: string): string => relative(process.cwd(), path);
+export const relativeToCwd = (path: string): string => relative(process.cwd(), path);

@@ -1,4 +1,4 @@
 /** Prints one line of the output of `npm start`. */
-export const say = (line = ""): void => void process.stdout.write(`${line}\n`);
-export const headline = (text: string): void => say(`\n${text}`);
-export const row = (name: string, text: string): void => say(`  ${name.padEnd(18)} ${text}`);
+export const printLine = (line = ""): void => void process.stdout.write(`${line}\n`);
+export const printHeadline = (text: string): void => printLine(`\n${text}`);
+export const printRow = (name: string, text: string): void => printLine(`  ${name.padEnd(18)} ${text}`);

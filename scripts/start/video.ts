@@ -3,10 +3,10 @@ import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { Upload } from "tus-js-client";
 import { makeClip } from "./clip.ts";
-import type { Elsewhere } from "./elsewhere.ts";
+import type { ExternalMailServer } from "./elsewhere.ts";
 import { firstSegments } from "./first-segment.ts";
-import { fromHere, type Platform } from "./platform.ts";
-import { headline, row } from "./tell.ts";
+import { relativeToCwd, type Platform } from "./platform.ts";
+import { printHeadline, printRow } from "./tell.ts";
 
 /** The fields of the API object that are printed. */
 interface Video {
@@ -25,16 +25,16 @@ export async function uploadVideo(platform: Platform, folder: string): Promise<{
   const { uid, lastOctetAt } = await upload(platform, file);
   const { preview, playback } = await platform.call<Video>("GET", `/accounts/${platform.account.id}/stream/${uid}`);
   const segments = await firstSegments(playback.hls);
-  headline(`A video of ${SECONDS} seconds in 1280x720, created by ffmpeg and uploaded with tus-js-client:`);
-  row("uploaded", `${fromHere(file)}, ${inKilobytes(statSync(file).size)}`);
+  printHeadline(`A video of ${SECONDS} seconds in 1280x720, created by ffmpeg and uploaded with tus-js-client:`);
+  printRow("uploaded", `${relativeToCwd(file)}, ${inKilobytes(statSync(file).size)}`);
   for (const { size, asSent, octets, at } of segments) {
     const waited = ((at - lastOctetAt) / 1000).toFixed(2);
-    row(
+    printRow(
       "first segment",
       `${waited} s after the last byte: ${size}, ${inKilobytes(octets)}, ${asSent ? "the uploaded rendition" : "encoded on demand; other sizes follow"}`,
     );
   }
-  row("watch it", preview);
+  printRow("watch it", preview);
   return { watch: preview };
 }
 
@@ -62,7 +62,7 @@ async function upload({ api, token, account }: Platform, file: string): Promise<
 }
 
 /** Shows the worker's reply to the sender of a video and checks the links in it. */
-export async function showReply(elsewhere: Elsewhere, sender: string): Promise<void> {
+export async function showReply(elsewhere: ExternalMailServer, sender: string): Promise<void> {
   const { raw } = await elsewhere.next(({ to }) => to.includes(sender), 60_000);
   const { subject, from, html } = await PostalMime.parse(raw);
   const watch = /<a href="([^"]+)"/.exec(html ?? "")?.[1];
@@ -72,13 +72,13 @@ export async function showReply(elsewhere: Elsewhere, sender: string): Promise<v
   if (!page.ok || !image.ok)
     throw new Error(`the reply names ${watch} (answered with ${page.status}) and ${picture} (${image.status})`);
   await page.body?.cancel();
-  headline("The worker uploaded the attachment and replied when the video was playable. The sender received:");
-  row("reply", `"${subject}" from ${from?.address}`);
-  row(
+  printHeadline("The worker uploaded the attachment and replied when the video was playable. The sender received:");
+  printRow("reply", `"${subject}" from ${from?.address}`);
+  printRow(
     "thumbnail",
     `${picture} (${image.headers.get("content-type")}, ${inKilobytes((await image.arrayBuffer()).byteLength)})`,
   );
-  row("watch it", watch);
+  printRow("watch it", watch);
 }
 
 const inKilobytes = (octets: number) => `${Math.max(1, Math.round(octets / 1024))} KB`;

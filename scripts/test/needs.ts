@@ -1,4 +1,4 @@
-import { reachable, type Sources } from "../imports.ts";
+import { findReachable, type Sources } from "../imports.ts";
 
 /** Preparations that take seconds. A run performs only those that its files need. */
 interface Needs {
@@ -11,7 +11,7 @@ interface Needs {
 }
 
 export function needsOf(sources: Sources, files: readonly string[]): Needs {
-  const reached = new Set(files.flatMap((file) => [...reachable(sources, file)]));
+  const reached = new Set(files.flatMap((file) => [...findReachable(sources, file)]));
   return {
     clients: [...reached].some((path) => path.startsWith("test/") && sources.get(path)?.text.includes('"clients"')),
     postgres: reached.has("test/support/postgres.ts"),

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { type Built, buildProgram, writeBuilt } from "../bundle.ts";
+import { type BuiltFiles, buildProgram, writeBuiltFiles } from "../bundle.ts";
 
 /** Number of versions kept, since another run may be using them. */
 const KEPT = 4;
@@ -29,7 +29,7 @@ export async function programForTests(root: string, cache: string): Promise<stri
   if (!existsSync(folder)) {
     mkdirSync(cache, { recursive: true });
     const draft = mkdtempSync(join(cache, "draft-"));
-    await writeBuilt(built, join(draft, "dist"));
+    await writeBuiltFiles(built, join(draft, "dist"));
     // Placed alongside dist, as in the package.
     writeFileSync(join(draft, "package.json"), manifest);
     symlinkSync(join(root, "templates"), join(draft, "templates"));
@@ -39,7 +39,7 @@ export async function programForTests(root: string, cache: string): Promise<stri
   return join(folder, "dist", "cli", "main.js");
 }
 
-function hashOf(built: Built): string {
+function hashOf(built: BuiltFiles): string {
   const hash = createHash("sha256");
   for (const [path, content] of [...built].sort(([a], [b]) => (a < b ? -1 : 1)))
     hash.update(`${path}\0${content.length}\0`).update(content);

@@ -1,4 +1,4 @@
-import { reachable, type Module, type Sources } from "../imports.ts";
+import { findReachable, type Module, type Sources } from "../imports.ts";
 
 /** Built-in modules that access nothing outside the process except files. */
 const BUILT_IN = new Set(
@@ -51,7 +51,7 @@ export function impurity(sources: Sources, file: string): string | undefined {
   const text = sources.get(file)!.text;
   const hook = OF_THE_PROCESS.find((pattern) => pattern.test(text));
   if (hook !== undefined) return `${file} matches ${hook.source}`;
-  for (const reached of reachable(sources, file)) {
+  for (const reached of findReachable(sources, file)) {
     const module = sources.get(reached);
     if (module !== undefined) {
       const state = sharedState(module);

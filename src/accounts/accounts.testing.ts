@@ -14,7 +14,7 @@ export const groups = (...names: string[]) =>
   names.map((name) => permissionGroups.find((group) => group.name === name)!.id);
 
 /** Returns a function for `assert.rejects` that checks the kind of the error. */
-export const refused = (kind: string) => (thrown: unknown) => {
+export const expectErrorKind = (kind: string) => (thrown: unknown) => {
   assert.equal((thrown as UserError).kind, kind, String(thrown));
   return true;
 };

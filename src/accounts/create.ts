@@ -17,7 +17,7 @@ import type { OidcSettings } from "./sign-in/oidc.ts";
 import type { PasswordHasher } from "./sign-in/password-hash.ts";
 import { createSignIn, type SignInModule } from "./sign-in/sign-in.ts";
 import { createTokenAuthenticator, type TokenAuthenticator } from "./tokens/authenticate.ts";
-import { createLastUsed } from "./tokens/last-used.ts";
+import { createLastUseTracker } from "./tokens/last-used.ts";
 import { createTokens, type Tokens } from "./tokens/tokens.ts";
 import { setLastUsed } from "./tokens/tokens-table.ts";
 import { createValueSealer } from "./tokens/value.ts";
@@ -107,8 +107,8 @@ export function createAccounts({
 }: AccountsOptions): AccountsModule {
   const limits = { ...DEFAULT_ACCOUNT_LIMITS, ...limitOverrides };
   const sealValue = createValueSealer(secrets);
-  const lastUsed = createLastUsed<number>({ db, clock, log, what: "API tokens", write: setLastUsed });
-  const sessionUses = createLastUsed<SessionUse>({ db, clock, log, what: "sessions", write: setSessionUses });
+  const lastUsed = createLastUseTracker<number>({ db, clock, log, what: "API tokens", write: setLastUsed });
+  const sessionUses = createLastUseTracker<SessionUse>({ db, clock, log, what: "sessions", write: setSessionUses });
   const sessionLimits = dashboard === undefined ? DEFAULT_SESSION_LIMITS : sessionLimitsOf(dashboard);
   const authenticator = createTokenAuthenticator({
     db,

@@ -21,7 +21,7 @@ export type { Session } from "./sessions/types.ts";
 export { createLinkInDatabase } from "./sign-in/link-in-database.ts";
 export type { Confirmation } from "./sign-in/confirmation.ts";
 export type { Passkey } from "./sign-in/passkeys-table.ts";
-export type { SignedIn, SignIn, SignInResult } from "./sign-in/sign-in.ts";
+export type { SignInSuccess, SignIn, SignInResult } from "./sign-in/sign-in.ts";
 export type { Tokens } from "./tokens/tokens.ts";
 export type { Token, TokenOwner, TokenRequest } from "./tokens/types.ts";
 export { type Account, type User } from "./types.ts";

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import type { TestEngine } from "../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../kernel/index.ts";
 import { createLocalEvents, createSecrets, migrate } from "../store/index.ts";
-import { refused, setUp } from "./accounts.testing.ts";
+import { expectErrorKind, setUp } from "./accounts.testing.ts";
 import { createAccounts } from "./create.ts";
 import { accountsMigrations } from "./migrations.ts";
 
@@ -49,7 +49,7 @@ export function s3CredentialsConformance(engine: TestEngine): void {
         admin,
       );
       assert.ok(await module.s3Credentials(token.id, "192.0.2.1"));
-      await assert.rejects(module.s3Credentials(token.id, "198.51.100.1"), refused("wrongAddress"));
+      await assert.rejects(module.s3Credentials(token.id, "198.51.100.1"), expectErrorKind("wrongAddress"));
       const rolledValue = await module.tokens.roll(mine, token.id, admin);
       assert.equal((await module.s3Credentials(token.id, "192.0.2.1"))!.secret, sha256(rolledValue));
       clock.advance(60_000);

@@ -5,7 +5,7 @@ import { randomIds, silentLog } from "../kernel/index.ts";
 import { createLocalEvents } from "../store/index.ts";
 import { createAccounts } from "./create.ts";
 import type { TokenRequest } from "./tokens/types.ts";
-import { MINUTE, ACCOUNT, groups, refused, setUp } from "./accounts.testing.ts";
+import { MINUTE, ACCOUNT, groups, expectErrorKind, setUp } from "./accounts.testing.ts";
 
 /** Behavior of API tokens on every database. */
 export function tokensConformance(engine: TestEngine): void {
@@ -40,7 +40,7 @@ export function tokensConformance(engine: TestEngine): void {
       const revoked = await make();
       await module.tokens.delete(mine, revoked.token.id);
       assert.equal(await caller(revoked.value), undefined);
-      await assert.rejects(module.tokens.get(mine, revoked.token.id), refused("noToken"));
+      await assert.rejects(module.tokens.get(mine, revoked.token.id), expectErrorKind("noToken"));
 
       const rolled = await make();
       const next = await module.tokens.roll(mine, rolled.token.id, admin);
@@ -177,7 +177,7 @@ export function tokensConformance(engine: TestEngine): void {
       await assert.rejects(caller(value, { ip: "198.51.100.1" }), {
         message: "Cannot use the access token from location: 198.51.100.1",
       });
-      await assert.rejects(caller(value), refused("wrongAddress"));
+      await assert.rejects(caller(value), expectErrorKind("wrongAddress"));
     });
 
     test("are rejected with the name of the invalid field", async (t) => {
@@ -253,23 +253,27 @@ export function tokensConformance(engine: TestEngine): void {
         kind: "exceeds",
         fix: new RegExp(`"Stream Write" on account ${first.account.id}`),
       });
-      await assert.rejects(module.tokens.update(mine, child.token.id, more, by), refused("exceeds"));
+      await assert.rejects(module.tokens.update(mine, child.token.id, more, by), expectErrorKind("exceeds"));
       await assert.rejects(
         module.tokens.update(mine, token.id, more, by),
-        refused("exceeds"),
+        expectErrorKind("exceeds"),
         "not even the calling token itself",
       );
       const everywhere: TokenRequest = {
         ...reader,
         policies: [{ ...reader.policies[0]!, resources: { [`${ACCOUNT}.*`]: "*" } }],
       };
-      await assert.rejects(module.tokens.create(mine, everywhere, by), refused("exceeds"));
-      await assert.rejects(module.tokens.roll(mine, admin.tokenId, by), refused("exceeds"), "rolling a stronger token");
+      await assert.rejects(module.tokens.create(mine, everywhere, by), expectErrorKind("exceeds"));
+      await assert.rejects(
+        module.tokens.roll(mine, admin.tokenId, by),
+        expectErrorKind("exceeds"),
+        "rolling a stronger token",
+      );
       await module.tokens.roll(mine, child.token.id, by);
       await module.tokens.delete(mine, token.id);
       await assert.rejects(
         module.tokens.create(mine, reader, by),
-        refused("invalidToken"),
+        expectErrorKind("invalidToken"),
         "revoked during its own request",
       );
     });
@@ -296,17 +300,17 @@ export function tokensConformance(engine: TestEngine): void {
         { expiresAt: bounds.expiresAt },
         { ...bounds, ip: { in: ["0.0.0.0/0"] } },
       ]) {
-        await assert.rejects(module.tokens.create(mine, { ...reader, ...more }, by), refused("outlasts"));
+        await assert.rejects(module.tokens.create(mine, { ...reader, ...more }, by), expectErrorKind("outlasts"));
         await assert.rejects(
           module.tokens.update(mine, token.id, { ...creator, ...more }, by),
-          refused("outlasts"),
+          expectErrorKind("outlasts"),
           "not even the calling token itself",
         );
       }
       const free = await module.tokens.create(mine, reader, admin);
       await assert.rejects(
         module.tokens.roll(mine, free.token.id, by),
-        refused("outlasts"),
+        expectErrorKind("outlasts"),
         "rolling an unlimited token",
       );
       assert.ok(
@@ -335,10 +339,10 @@ export function tokensConformance(engine: TestEngine): void {
         [true, false],
       );
       assert.equal((await module.tokens.verify(found, owner)).id, token.id);
-      await assert.rejects(module.tokens.verify(found, "user"), refused("invalidToken"));
-      await assert.rejects(module.tokens.verify(admin, owner), refused("invalidToken"));
-      await assert.rejects(module.tokens.get(mine, token.id), refused("noToken"));
-      await assert.rejects(module.tokens.delete({ account: first.account.id }, token.id), refused("noToken"));
+      await assert.rejects(module.tokens.verify(found, "user"), expectErrorKind("invalidToken"));
+      await assert.rejects(module.tokens.verify(admin, owner), expectErrorKind("invalidToken"));
+      await assert.rejects(module.tokens.get(mine, token.id), expectErrorKind("noToken"));
+      await assert.rejects(module.tokens.delete({ account: first.account.id }, token.id), expectErrorKind("noToken"));
     });
 
     test("are listed in pages, oldest first, and the list ends", async (t) => {
@@ -361,7 +365,7 @@ export function tokensConformance(engine: TestEngine): void {
       const { module, admin, reader, mine } = await setUp(engine, t, { limits: { userTokens: 2 } });
       const results = await Promise.allSettled([1, 2, 3].map(() => module.tokens.create(mine, reader, admin)));
       assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
-      await assert.rejects(module.tokens.create(mine, reader, admin), refused("tooManyTokens"));
+      await assert.rejects(module.tokens.create(mine, reader, admin), expectErrorKind("tooManyTokens"));
     });
 
     test("keep the ids of unchanged policies", async (t) => {

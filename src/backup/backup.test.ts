@@ -22,7 +22,7 @@ import {
   keyMark,
   migrations,
   newKey,
-  temporary,
+  createTestFolder,
   type TestData,
 } from "./backup.testing.ts";
 import {
@@ -38,7 +38,7 @@ const isBackupError = (kind: string) => (err: unknown) =>
   err instanceof UserError && err.domain === "backup" && err.kind === kind;
 
 function restoreOptions(t: TestContext, folder: string, { key }: Pick<TestData, "key">) {
-  const dataDirectory = join(temporary(t), "restored");
+  const dataDirectory = join(createTestFolder(t), "restored");
   return {
     dataDirectory,
     objects: join(dataDirectory, "objects"),
@@ -65,7 +65,7 @@ function expectRestored({ dataDirectory }: { dataDirectory: string }, notes: num
 
 test("restores rows, objects, D1 databases and Durable Objects", async (t) => {
   const data = await createData(t);
-  const folder = join(temporary(t), "backups");
+  const folder = join(createTestFolder(t), "backups");
   const { manifest } = await createBackup(createOptions(data, folder));
   assert.equal(manifest.rows, 21);
   assert.equal(manifest.secrets_key, "separate");
@@ -81,7 +81,7 @@ test("restores rows, objects, D1 databases and Durable Objects", async (t) => {
 
 test("the next backup copies only new data, and only the newest backups are kept", async (t) => {
   const data = await createData(t);
-  const folder = join(temporary(t), "backups");
+  const folder = join(createTestFolder(t), "backups");
   await createBackup(createOptions(data, folder));
   const second = await createBackup(createOptions(data, folder));
   assert.equal(second.manifest.added_files, 0);
@@ -104,7 +104,7 @@ test("the next backup copies only new data, and only the newest backups are kept
 test("a backup contains the objects of its rows even if they are deleted or replaced during the backup", async (t) => {
   const data = await createData(t);
   const store = await openFsObjects({ folder: data.objects });
-  const folder = join(temporary(t), "backups");
+  const folder = join(createTestFolder(t), "backups");
   let changes: Promise<unknown> | undefined;
   const options = {
     ...createOptions(data, folder),
@@ -126,7 +126,7 @@ test("a backup contains the objects of its rows even if they are deleted or repl
 
 test("an interrupted backup is not listed, and the next one reuses the files that it stored", async (t) => {
   const data = await createData(t);
-  const folder = join(temporary(t), "backups");
+  const folder = join(createTestFolder(t), "backups");
   await assert.rejects(
     createBackup({
       ...createOptions(data, folder),
@@ -148,9 +148,9 @@ test("an interrupted backup is not listed, and the next one reuses the files tha
 describe("an encrypted backup", () => {
   async function encrypted(t: TestContext) {
     const data = await createData(t);
-    const folder = join(temporary(t), "backups");
+    const folder = join(createTestFolder(t), "backups");
     const { identity, recipient } = await generateIdentity();
-    const identityFile = join(temporary(t), "key.txt");
+    const identityFile = join(createTestFolder(t), "key.txt");
     writeFileSync(identityFile, `# created by a test\n${identity}\n`);
     const options = { ...createOptions(data, folder), recipients: [recipient] };
     await createBackup(options);
@@ -185,7 +185,7 @@ describe("an encrypted backup", () => {
     const { data, folder, options } = await encrypted(t);
     const target = restoreOptions(t, folder, data);
     await assert.rejects(restoreBackup(target), isBackupError("identityNeeded"));
-    const other = join(temporary(t), "other.txt");
+    const other = join(createTestFolder(t), "other.txt");
     writeFileSync(other, (await generateIdentity()).identity);
     await assert.rejects(restoreBackup({ ...target, identityFile: other }), isBackupError("wrongIdentity"));
     await assert.rejects(verifyBackup({ folder, identityFile: other }), isBackupError("wrongIdentity"));
@@ -203,7 +203,7 @@ describe("an encrypted backup", () => {
 describe("the secrets key", () => {
   test("must be passed to the restore if the backup does not contain it", async (t) => {
     const data = await createData(t);
-    const folder = join(temporary(t), "backups");
+    const folder = join(createTestFolder(t), "backups");
     await createBackup(createOptions(data, folder));
     const target = restoreOptions(t, folder, data);
     await assert.rejects(restoreBackup({ ...target, secrets: { key: "", key_file: "" } }), isBackupError("keyNeeded"));
@@ -219,7 +219,7 @@ describe("the secrets key", () => {
 
   test("is stored in an unencrypted backup only on request", async (t) => {
     const data = await createData(t);
-    const folder = join(temporary(t), "backups");
+    const folder = join(createTestFolder(t), "backups");
     await createBackup({ ...createOptions(data, folder), withSecretsKey: true });
     const target = { ...restoreOptions(t, folder, data), secrets: { key: "", key_file: "" } };
     assert.equal((await restoreBackup(target)).secretsKey, "backup");
@@ -229,7 +229,7 @@ describe("the secrets key", () => {
 
 test("verify lists the files that are missing, truncated or changed, and restore rejects the backup", async (t) => {
   const data = await createData(t);
-  const folder = join(temporary(t), "backups");
+  const folder = join(createTestFolder(t), "backups");
   await createBackup(createOptions(data, folder));
   const reader = await openBackupFolder(folder);
   const manifest = await reader.find();
@@ -266,7 +266,7 @@ test("verify lists the files that are missing, truncated or changed, and restore
 
 test("a restore rejects a file whose bytes were changed without changing its size", async (t) => {
   const data = await createData(t);
-  const folder = join(temporary(t), "backups");
+  const folder = join(createTestFolder(t), "backups");
   await createBackup(createOptions(data, folder));
   const reader = await openBackupFolder(folder);
   for await (const { path, content } of reader.files(await reader.find(), undefined))
@@ -279,7 +279,7 @@ test("a restore rejects a file whose bytes were changed without changing its siz
 
 test("an interrupted restore resumes, and existing data is never overwritten", async (t) => {
   const data = await createData(t);
-  const folder = join(temporary(t), "backups");
+  const folder = join(createTestFolder(t), "backups");
   await createBackup(createOptions(data, folder));
   const target = restoreOptions(t, folder, data);
   await assert.rejects(
@@ -301,7 +301,7 @@ test("an interrupted restore resumes, and existing data is never overwritten", a
 describe("a backup folder", () => {
   test("is rejected if it contains other files, is inside the data directory, or is in use", async (t) => {
     const data = await createData(t);
-    const foreign = temporary(t);
+    const foreign = createTestFolder(t);
     writeFileSync(join(foreign, "photo.jpg"), "");
     await assert.rejects(createBackup(createOptions(data, foreign)), isBackupError("foreignFolder"));
     await assert.rejects(openBackupFolder(foreign), isBackupError("noFolder"));
@@ -309,7 +309,7 @@ describe("a backup folder", () => {
       createBackup(createOptions(data, join(data.dataDirectory, "backups"))),
       isBackupError("insideData"),
     );
-    const folder = join(temporary(t), "backups");
+    const folder = join(createTestFolder(t), "backups");
     await createBackup(createOptions(data, folder));
     const reader = await openBackupFolder(folder);
     await assert.rejects(createBackup(createOptions(data, folder)), isBackupError("folderInUse"));
@@ -318,11 +318,11 @@ describe("a backup folder", () => {
 
   test("is rejected with the reason if it cannot be written", async (t) => {
     const data = await createData(t);
-    const file = join(temporary(t), "file");
+    const file = join(createTestFolder(t), "file");
     writeFileSync(file, "");
     await assert.rejects(createBackup(createOptions(data, join(file, "below"))), isBackupError("notWritable"));
     if (process.geteuid?.() === 0) return;
-    const readOnly = join(temporary(t), "read-only");
+    const readOnly = join(createTestFolder(t), "read-only");
     mkdirSync(readOnly);
     chmodSync(readOnly, 0o500);
     await assert.rejects(createBackup(createOptions(data, readOnly)), isBackupError("notWritable"));
@@ -330,12 +330,12 @@ describe("a backup folder", () => {
 
   test("is not written from a data directory without data, or with a database file that is not a database", async (t) => {
     const data = await createData(t);
-    const folder = join(temporary(t), "backups");
+    const folder = join(createTestFolder(t), "backups");
     await assert.rejects(
-      createBackup({ ...createOptions(data, folder), dataDirectory: temporary(t) }),
+      createBackup({ ...createOptions(data, folder), dataDirectory: createTestFolder(t) }),
       isBackupError("noData"),
     );
-    const other = temporary(t);
+    const other = createTestFolder(t);
     mkdirSync(join(other, "objects"));
     writeFileSync(join(other, "reelpost.sqlite"), "not a database".repeat(100));
     await assert.rejects(
@@ -348,7 +348,7 @@ describe("a backup folder", () => {
 test("a damaged D1 database does not prevent the backup: the file is copied unchanged, with a warning", async (t) => {
   const data = await createData(t);
   writeFileSync(join(data.dataDirectory, "d1/broken.sqlite"), "not a database".repeat(100));
-  const folder = join(temporary(t), "backups");
+  const folder = join(createTestFolder(t), "backups");
   const { manifest } = await createBackup(createOptions(data, folder));
   assert.equal(manifest.warnings.length, 1);
   assert.match(manifest.warnings[0]!, /^d1\/broken\.sqlite is damaged/);

@@ -41,7 +41,7 @@ export const keyMark = { table: "server_marks", name: "secrets-key" };
 
 export const newKey = (): string => `${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64")}\n`;
 
-export function temporary(t: TestContext): string {
+export function createTestFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-backup-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
@@ -59,7 +59,7 @@ export interface TestData {
 
 /** Creates a data directory with rows, objects, a D1 database and a Durable Object. Databases stay open. */
 export async function createData(t: TestContext): Promise<TestData> {
-  const dataDirectory = join(temporary(t), "data");
+  const dataDirectory = join(createTestFolder(t), "data");
   const objects = join(dataDirectory, "objects");
   mkdirSync(dataDirectory);
   const key = newKey();

@@ -47,7 +47,7 @@ export interface BackupProgress {
   bytes: number;
 }
 
-export interface Created {
+export interface CreatedBackup {
   manifest: Manifest;
   removed: string[];
   freedBytes: number;
@@ -62,7 +62,7 @@ const LIST_BYTES = 4 * 1024 * 1024;
  * Backs up the data of a server that may be running, without the objects in a bucket. Throws BackupError and StoreError; an interrupted backup is never
  * listed.
  */
-export async function createBackup(options: CreateOptions): Promise<Created> {
+export async function createBackup(options: CreateOptions): Promise<CreatedBackup> {
   const { dataDirectory, objects, databaseUrl, clock, recipients, version } = options;
   const path = resolve(options.folder);
   const folders = isInBucket(options) ? [] : [objects];

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { mountSmallDisk } from "../../test/support/small-disk.ts";
 import { UserError } from "../kernel/index.ts";
 import { openFsObjects } from "../store/index.ts";
-import { createData, createOptions, migrations, keyMark, temporary } from "./backup.testing.ts";
+import { createData, createOptions, migrations, keyMark, createTestFolder } from "./backup.testing.ts";
 import { createBackup, openBackupFolder, restoreBackup, verifyBackup } from "./index.ts";
 
 const isFull = (err: unknown) => err instanceof UserError && err.domain === "backup" && err.kind === "full";
@@ -33,7 +33,7 @@ test("a restore to a disk that is too small is rejected before anything is writt
   if (disk === undefined) return t.skip("needs permission to mount a file system");
   const data = await createData(t);
   await data.addNote(20, "note 20\n".repeat(300_000));
-  const folder = join(temporary(t), "backups");
+  const folder = join(createTestFolder(t), "backups");
   await createBackup(createOptions(data, folder));
   const dataDirectory = join(disk.folder, "restored");
   const secrets = { key: data.key.trim(), key_file: "" };

@@ -6,7 +6,7 @@ import { onPostgres } from "../../test/support/databases.ts";
 import { onS3 } from "../../test/support/radosgw.ts";
 import { UserError } from "../kernel/index.ts";
 import { openFsObjects, openPostgres, type ObjectStore } from "../store/index.ts";
-import { createData, migrations, temporary } from "./backup.testing.ts";
+import { createData, migrations, createTestFolder } from "./backup.testing.ts";
 import { cancelMove, moveData } from "./move.ts";
 
 const contentsOf = async (store: ObjectStore) => {
@@ -23,7 +23,7 @@ onPostgres((engine) => {
     const { where } = await engine.open(t);
     const { url } = where as { url: string };
     const objects = await openFsObjects({ folder: data.objects });
-    const target = await openFsObjects({ folder: join(temporary(t), "objects") });
+    const target = await openFsObjects({ folder: join(createTestFolder(t), "objects") });
     const options = {
       dataDirectory: data.dataDirectory,
       objects,
@@ -99,7 +99,7 @@ onPostgres((engine) => {
   test("resumes after an interruption, and copies a changed object again", async (t) => {
     const data = await createData(t);
     const objects = await openFsObjects({ folder: data.objects });
-    const target = await openFsObjects({ folder: join(temporary(t), "objects") });
+    const target = await openFsObjects({ folder: join(createTestFolder(t), "objects") });
     let copies = 0;
     const interrupted: ObjectStore = {
       ...target,
@@ -122,7 +122,7 @@ onPostgres((engine) => {
   test("detects an object that differs in the new store, and does not move Durable Objects", async (t) => {
     const data = await createData(t);
     const objects = await openFsObjects({ folder: data.objects });
-    const folder = await openFsObjects({ folder: join(temporary(t), "objects") });
+    const folder = await openFsObjects({ folder: join(createTestFolder(t), "objects") });
     const lossy: ObjectStore = {
       ...folder,
       put: async (key, body) => {

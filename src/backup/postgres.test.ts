@@ -4,17 +4,17 @@ import { test } from "node:test";
 import { sql } from "kysely";
 import { onPostgres } from "../../test/support/databases.ts";
 import { isStoreError } from "../store/index.ts";
-import { countRows, createData, createOptions, keyMark, migrations, temporary } from "./backup.testing.ts";
+import { countRows, createData, createOptions, keyMark, migrations, createTestFolder } from "./backup.testing.ts";
 import { createBackup, restoreBackup } from "./index.ts";
 
 onPostgres((engine) => {
   test("restores a SQLite backup into PostgreSQL, and a PostgreSQL backup into SQLite", async (t) => {
     const data = await createData(t);
-    const folder = join(temporary(t), "backups");
+    const folder = join(createTestFolder(t), "backups");
     await createBackup(createOptions(data, folder));
     const { db, where } = await engine.open(t);
     const { url } = where as { url: string };
-    const dataDirectory = join(temporary(t), "restored");
+    const dataDirectory = join(createTestFolder(t), "restored");
     const target = {
       dataDirectory,
       objects: join(dataDirectory, "objects"),
@@ -29,7 +29,7 @@ onPostgres((engine) => {
     await restoreBackup(target);
     const { rows } = await sql<{ n: number }>`select count(*) as n from notes`.execute(db.tables());
     assert.equal(Number(rows[0]!.n), 20);
-    const second = join(temporary(t), "again");
+    const second = join(createTestFolder(t), "again");
     await assert.rejects(restoreBackup({ ...target, dataDirectory: second, objects: join(second, "objects") }), (err) =>
       isStoreError(err, "databaseNotEmpty"),
     );
@@ -42,7 +42,7 @@ onPostgres((engine) => {
     });
     assert.equal(manifest.database, "postgres");
     assert.equal(manifest.rows, 21);
-    const back = join(temporary(t), "back");
+    const back = join(createTestFolder(t), "back");
     await restoreBackup({ ...target, databaseUrl: undefined, dataDirectory: back, objects: join(back, "objects") });
     assert.equal(countRows(join(back, "reelpost.sqlite"), "notes"), 20);
   });

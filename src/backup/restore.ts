@@ -46,7 +46,7 @@ interface KeyMark {
   name: string;
 }
 
-export interface Restored {
+export interface RestoreResult {
   manifest: Manifest;
   files: number;
   bytes: number;
@@ -71,7 +71,7 @@ const DATA_NAMES = [DATABASE, "d1", "durable-objects", "mail", "tls"];
  * interrupted restore with the same options. The caller holds the lock of the data directory. Throws BackupError and
  * StoreError.
  */
-export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+export async function restoreBackup(options: RestoreOptions): Promise<RestoreResult> {
   const { dataDirectory, databaseUrl, identityFile, dryRun } = options;
   const decryption = identityFile === undefined ? undefined : await readIdentities(identityFile);
   const folder = await openBackupFolder(options.folder);

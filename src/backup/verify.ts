@@ -17,7 +17,7 @@ interface VerifyOptions {
   onProgress?: (progress: { files: number; bytes: number }) => void;
 }
 
-export interface Verified {
+export interface VerifyResult {
   manifest: Manifest;
   /** "stored": an encrypted backup without an identity, whose stored bytes are intact. */
   depth: "stored" | "all";
@@ -32,7 +32,12 @@ const MAX_CONCURRENCY = 4;
  * Reads a backup completely and compares everything with its hashes; also reads rows and databases, if they are not
  * encrypted or an identity is given. Throws BackupError for a backup that cannot be read at all.
  */
-export async function verifyBackup({ folder: path, id, identityFile, onProgress }: VerifyOptions): Promise<Verified> {
+export async function verifyBackup({
+  folder: path,
+  id,
+  identityFile,
+  onProgress,
+}: VerifyOptions): Promise<VerifyResult> {
   const decryption = identityFile === undefined ? undefined : await readIdentities(identityFile);
   const folder = await openBackupFolder(path);
   try {
@@ -93,8 +98,14 @@ interface Checked {
   damaged: ReadonlyMap<string, string>;
 }
 
-async function fileProblems({ folder, manifest, decryption, known, damaged }: Checked): Promise<Verified["problems"]> {
-  const problems: Verified["problems"] = [];
+async function fileProblems({
+  folder,
+  manifest,
+  decryption,
+  known,
+  damaged,
+}: Checked): Promise<VerifyResult["problems"]> {
+  const problems: VerifyResult["problems"] = [];
   const scratch = await mkdtemp(join(tmpdir(), "reelpost-verify-"));
   const damagedLater = new Set(manifest.warnings.map((warning) => warning.split(" ")[0]!));
   let count = 0;

@@ -6,7 +6,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 /**
  * Returns the time of the renewal: after two thirds of the lifetime, so that one third remains for fixing problems.
  */
-export const renewAt = ({ notBefore, notAfter }: Pick<CertificateKeyPair, "notBefore" | "notAfter">): number =>
+export const renewalTime = ({ notBefore, notAfter }: Pick<CertificateKeyPair, "notBefore" | "notAfter">): number =>
   Math.floor(notBefore + ((notAfter - notBefore) * 2) / 3);
 
 /**
@@ -14,5 +14,5 @@ export const renewAt = ({ notBefore, notAfter }: Pick<CertificateKeyPair, "notBe
  * Encrypt: five per hour); four attempts are made in the first hour. `requestedMs` is the delay requested by the
  * server.
  */
-export const retryIn = (failures: number, requestedMs = 0): number =>
+export const retryDelayMs = (failures: number, requestedMs = 0): number =>
   Math.max(requestedMs, Math.min(5 * MINUTE_MS * 2 ** Math.min(failures - 1, 10), 6 * HOUR_MS));

@@ -26,7 +26,7 @@ export async function folderWith(t: Scope, files: Record<string, string> = {}): 
   return folder;
 }
 
-export interface Seen {
+export interface SeenRequest {
   method: string;
   /** Relative to /client/v4, with the query. */
   path: string;
@@ -44,7 +44,7 @@ export interface FakeApi {
   url: string;
   server: Server;
   /** In the order received. */
-  seen: Seen[];
+  seen: SeenRequest[];
   /** `METHOD /path` of the received requests, without queries. */
   calls(): string[];
   bodies(call: string): unknown[];
@@ -53,13 +53,13 @@ export interface FakeApi {
 /** Starts a fake server: `routes` by `METHOD /path` without the query. Other requests get 404 with code 7000. */
 export async function startFakeApi(
   t: Scope,
-  routes: Record<string, Reply | ((seen: Seen, url: string) => Reply)>,
+  routes: Record<string, Reply | ((seen: SeenRequest, url: string) => Reply)>,
 ): Promise<FakeApi> {
-  const seen: Seen[] = [];
+  const seen: SeenRequest[] = [];
   const server = createServer((request, response) => {
     void bodyOf(request).then((body) => {
       const path = request.url!.replace(/^\/client\/v4/, "");
-      const one: Seen = { method: request.method!, path, headers: request.headers, body };
+      const one: SeenRequest = { method: request.method!, path, headers: request.headers, body };
       seen.push(one);
       const route = routes[`${one.method} ${path.split("?")[0]}`] ?? {
         status: 404,
@@ -88,7 +88,7 @@ export async function startFakeApi(
       }),
   );
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/client/v4`;
-  const callOf = ({ method, path }: Seen) => `${method} ${path.split("?")[0]}`;
+  const callOf = ({ method, path }: SeenRequest) => `${method} ${path.split("?")[0]}`;
   return {
     url,
     server,
@@ -115,7 +115,7 @@ interface RunSettings {
   typed?: string[];
 }
 
-export interface Ran {
+export interface CliResult {
   code: number;
   stdout: string;
   stderr: string;
@@ -125,7 +125,10 @@ export interface Ran {
 }
 
 /** Runs one command line in this process, in the same way as `main.ts`. */
-export async function runCli(args: string[], { cwd, api, env = {}, stdin = "", typed }: RunSettings): Promise<Ran> {
+export async function runCli(
+  args: string[],
+  { cwd, api, env = {}, stdin = "", typed }: RunSettings,
+): Promise<CliResult> {
   const [out, err] = [sink(typed !== undefined), sink(typed !== undefined)];
   const input = Object.assign(new PassThrough(), { isTTY: typed !== undefined, setRawMode: () => input });
   if (typed === undefined) input.end(stdin);

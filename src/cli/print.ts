@@ -37,7 +37,10 @@ export function table(
 }
 
 /** Names and values, aligned. */
-export function facts(pairs: readonly (readonly [name: string, value: string | undefined])[], paint: Paint): string[] {
+export function nameValueLines(
+  pairs: readonly (readonly [name: string, value: string | undefined])[],
+  paint: Paint,
+): string[] {
   const visiblePairs = pairs.filter(([, value]) => value !== undefined);
   const width = Math.max(...visiblePairs.map(([name]) => name.length));
   return visiblePairs.map(([name, value]) => `${paint("dim", name.padEnd(width))}  ${value}`);

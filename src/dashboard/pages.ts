@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { answerDocs, isDocsPath } from "./docs/answer-docs.ts";
+import { serveDocs, isDocsPath } from "./docs/answer-docs.ts";
 import type { DashboardFiles } from "./files.ts";
 import { MESSAGE_FRAME, messageFrameHeaders, pagePolicy, type UsedOrigins } from "./headers.ts";
 import { sendErrorPage, sendFile, sendText } from "./send.ts";
@@ -23,7 +23,7 @@ export function createPages(files: DashboardFiles, docs: DashboardFiles) {
     const { pathname, searchParams } = new URL(request.url!, "http://dashboard");
     if (request.method !== "GET" && request.method !== "HEAD")
       return sendText(response, 405, `${pathname} accepts only GET.`, { allow: "GET, HEAD" });
-    if (isDocsPath(pathname)) return answerDocs(docs, pathname, request, response);
+    if (isDocsPath(pathname)) return serveDocs(docs, pathname, request, response);
     if (pathname === FRAME) {
       response.writeHead(200, {
         ...messageFrameHeaders({ remote: searchParams.has("remote") }),

@@ -1,6 +1,6 @@
-import type { Handled, Inbox, LocalMail, Receiver } from "../mail/index.ts";
+import type { HandlingResult, Inbox, LocalMail, Receiver } from "../mail/index.ts";
 import { readMessage } from "../mail/index.ts";
-import type { BuiltMail, InvocationOutcome, WorkerRuntime } from "../workers/index.ts";
+import type { MailBuilderFields, InvocationOutcome, WorkerRuntime } from "../workers/index.ts";
 import { devErrors } from "./errors.ts";
 import type { DevEvent, EmailEvent, EventReporter } from "./events.ts";
 import type { DeliveryFaults, DiskFault } from "./faults/index.ts";
@@ -20,12 +20,12 @@ export interface DevControl {
   readonly deliveries: Pick<DeliveryFaults, "add" | "clear">;
   readonly disk: Pick<DiskFault, "setFull">;
   /** Composes a message. Throws the errors of send(). */
-  compose(mail: BuiltMail): Promise<{ from: string; to: string[]; raw: Uint8Array }>;
+  compose(mail: MailBuilderFields): Promise<{ from: string; to: string[]; raw: Uint8Array }>;
   /**
    * Passes a message to one worker. Resolves when the handler and its waitUntil() work have ended; `event` is absent if
    * the runtime has lost the record. Throws workerMissing, workerUnavailable.
    */
-  email(mail: DispatchedMail): Promise<{ id: string; handled: Handled; event: EmailEvent | undefined }>;
+  email(mail: DispatchedMail): Promise<{ id: string; handled: HandlingResult; event: EmailEvent | undefined }>;
   /** Runs a scheduled handler. Throws workerMissing, workerUnavailable. */
   scheduled(
     worker: string | undefined,

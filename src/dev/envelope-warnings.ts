@@ -1,4 +1,4 @@
-import { headerValues, parseAddressList, sameAddress } from "../protocol/rfc5322/index.ts";
+import { headerValues, parseAddressList, isSameMailAddress } from "../protocol/rfc5322/index.ts";
 import type { InboundMail } from "../workers/index.ts";
 
 /**
@@ -10,9 +10,9 @@ export function envelopeWarnings({ from, to, headers }: Pick<InboundMail, "from"
   const warnings: string[] = [];
   const fromAddresses = addressesOf(headers, "from");
   const recipientAddresses = [...addressesOf(headers, "to"), ...addressesOf(headers, "cc")];
-  if (from !== "" && !fromAddresses.some((address) => sameAddress(address, from)))
+  if (from !== "" && !fromAddresses.some((address) => isSameMailAddress(address, from)))
     warnings.push(`MAIL FROM <${from}> is not the address in the From header: ${list(fromAddresses)}`);
-  if (!recipientAddresses.some((address) => sameAddress(address, to)))
+  if (!recipientAddresses.some((address) => isSameMailAddress(address, to)))
     warnings.push(`RCPT TO <${to}> is not in the To or Cc header: ${list(recipientAddresses)}`);
   return warnings;
 }

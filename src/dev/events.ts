@@ -14,7 +14,7 @@ export type DevEvent =
       wallMs: number;
       outcome: Invocation["outcome"];
       logs: LogLine[];
-      exceptions: Explained[];
+      exceptions: ExplainedException[];
     }
   | SentEvent
   | { event: "refused"; from: string; to: string[]; reason: string }
@@ -30,7 +30,7 @@ export interface LogLine {
 }
 
 /** An exception, with help for newcomers if available. */
-export interface Explained extends ThrownException {
+export interface ExplainedException extends ThrownException {
   help?: string;
 }
 
@@ -57,7 +57,7 @@ export interface EmailEvent {
   warnings: string[];
   logs: LogLine[];
   actions: MailAction[];
-  exceptions: Explained[];
+  exceptions: ExplainedException[];
 }
 
 export interface FetchEvent {
@@ -70,7 +70,7 @@ export interface FetchEvent {
   outcome: Invocation["outcome"];
   logs: LogLine[];
   actions: MailAction[];
-  exceptions: Explained[];
+  exceptions: ExplainedException[];
 }
 
 export interface ScheduledEvent {
@@ -82,7 +82,7 @@ export interface ScheduledEvent {
   outcome: Invocation["outcome"];
   logs: LogLine[];
   actions: MailAction[];
-  exceptions: Explained[];
+  exceptions: ExplainedException[];
 }
 
 export interface QueueEvent {
@@ -94,7 +94,7 @@ export interface QueueEvent {
   outcome: Invocation["outcome"];
   logs: LogLine[];
   actions: MailAction[];
-  exceptions: Explained[];
+  exceptions: ExplainedException[];
 }
 
 export interface TailEvent {
@@ -106,7 +106,7 @@ export interface TailEvent {
   outcome: Invocation["outcome"];
   logs: LogLine[];
   actions: MailAction[];
-  exceptions: Explained[];
+  exceptions: ExplainedException[];
 }
 
 /** Mail that cannot be attributed to one invocation, because several invocations or none were running. */

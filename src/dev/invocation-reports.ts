@@ -2,7 +2,7 @@ import { UserError, type Clock } from "../kernel/index.ts";
 import type { WrittenMail } from "../mail/index.ts";
 import type { InboundMail, Invocation, InvocationOutcome, MailActions, WorkerRuntime } from "../workers/index.ts";
 import { envelopeWarnings } from "./envelope-warnings.ts";
-import type { EmailEvent, Explained, FetchEvent, MailAction, EventReporter } from "./events.ts";
+import type { EmailEvent, ExplainedException, FetchEvent, MailAction, EventReporter } from "./events.ts";
 
 /** Reports each invocation with the mail that it sent and the warnings about its message. */
 interface InvocationReports {
@@ -17,7 +17,7 @@ interface InvocationReports {
 
 interface Options {
   report: EventReporter;
-  explain: (worker: string, exception: Explained) => string | undefined;
+  explain: (worker: string, exception: ExplainedException) => string | undefined;
   /** Returns a warning for messages that arrive while the worker's latest build is broken. Default: no warning. */
   buildWarning?: (worker: string) => string | undefined;
   clock: Clock;
@@ -126,7 +126,7 @@ export function createInvocationReports({
     return matchingEntry;
   }
 
-  const explained = (invocation: Invocation): Explained[] =>
+  const explained = (invocation: Invocation): ExplainedException[] =>
     [...(invocation.exception === undefined ? [] : [invocation.exception]), ...invocation.exceptions].map(
       (exception) => {
         const help = explain(invocation.script, exception);
@@ -288,7 +288,7 @@ function noteRejectedReplies(actions: MailActions, rejected: UserError[]): MailA
  */
 function explainReplies(
   entry: Pick<PendingInvocation, "warnings" | "rejectedReplies"> | undefined,
-  exceptions: readonly Explained[],
+  exceptions: readonly ExplainedException[],
 ): Pick<EmailEvent, "warnings" | "exceptions"> {
   const { warnings = [], rejectedReplies = [] } = entry ?? {};
   const isThrown = ({ message }: UserError) => exceptions.some((exception) => exception.message === message);

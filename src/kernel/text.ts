@@ -15,11 +15,12 @@ export const indent = (text: string, by: string): string => text.replaceAll("\n"
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 /** Escapes control characters: `\x1b`. */
-export const visible = (text: string): string =>
+export const escapeControlCharacters = (text: string): string =>
   text.replace(CONTROLS, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, "0")}`);
 
 /** Formats untrusted text on one line. */
-export const oneLine = (text: string, max = 500): string => truncate(visible(text).replace(/[\n\t]/g, " "), max);
+export const oneLine = (text: string, max = 500): string =>
+  truncate(escapeControlCharacters(text).replace(/[\n\t]/g, " "), max);
 
 export const truncate = (text: string, max: number): string =>
   text.length <= max ? text : `${text.slice(0, max)}... (${text.length - max} characters more)`;

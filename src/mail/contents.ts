@@ -1,7 +1,7 @@
 import type { Ids } from "../kernel/index.ts";
 import type { ObjectHandle } from "../store/index.ts";
 import type { Entry, SentMessages } from "./activity/index.ts";
-import type { Handled } from "./actions/index.ts";
+import type { HandlingResult } from "./actions/index.ts";
 import type { MessageArchive } from "./archive/index.ts";
 import { readMessage, type Spool } from "./messages/index.ts";
 import type { Receiver } from "./receive.ts";
@@ -17,7 +17,7 @@ export interface MessageContents {
   replay(entry: Entry, target: { script: string; to: string }): Promise<Replayed | undefined>;
 }
 
-interface Replayed extends Pick<Handled, "outcome" | "exception" | "rejectReason" | "forwards" | "replies"> {
+interface Replayed extends Pick<HandlingResult, "outcome" | "exception" | "rejectReason" | "forwards" | "replies"> {
   /** Id of the new message in the log. */
   message: string;
 }

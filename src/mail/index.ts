@@ -1,4 +1,4 @@
-export type { Handled } from "./actions/index.ts";
+export type { HandlingResult } from "./actions/index.ts";
 export {
   ENTRY_ACTIONS,
   ENTRY_STATUSES,
@@ -33,7 +33,7 @@ export {
   INBOX_KINDS,
   INBOX_STATUSES,
   checkLinks,
-  htmlPage,
+  messageHtmlPage,
   htmlPolicy,
   linksOf,
   openInbox,
@@ -94,7 +94,7 @@ export { inspectSpf, type SpfInspection, type SpfTree } from "./spf-inspect/inde
 export {
   SUPPRESSION_REASONS,
   suppressionErrors,
-  type BulkItem,
+  type BulkItemResult,
   type Suppression,
   type SuppressionRequest,
   type Suppressions,

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import type { Basics } from "../kernel/basics.ts";
-import type { BuiltMail, SendEmailPort, WorkerRuntime } from "../workers/index.ts";
+import type { MailBuilderFields, SendEmailPort, WorkerRuntime } from "../workers/index.ts";
 import {
   composeMessage,
   createInboxActions,
@@ -43,7 +43,7 @@ export interface LocalMail {
   binding: SendEmailPort;
   spool: Spool;
   /** Composes a message without sending it; `to` has all its recipients. Throws the errors of send(). */
-  compose(mail: BuiltMail): Promise<{ from: string; to: string[]; raw: Uint8Array }>;
+  compose(mail: MailBuilderFields): Promise<{ from: string; to: string[]; raw: Uint8Array }>;
   /** Actions on stored messages; they use this receiver. */
   inboxActions(receiver: Receiver): InboxActions;
   /** Receives mail for the workers of this runtime. */

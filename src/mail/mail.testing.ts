@@ -141,7 +141,7 @@ export async function rawClient(port: number): Promise<RawClient> {
 }
 
 /** Runs a session from the greeting up to the 354 reply. */
-export async function upToData(
+export async function runUntilData(
   port: number,
   { from = "a@sender.example", to = ["b@here.example"] }: { from?: string; to?: string[] } = {},
 ): Promise<RawClient> {

@@ -10,7 +10,7 @@ import {
   type DeliveryOutcome,
   createStepRecorder,
   createWorkerAction,
-  type Handled,
+  type HandlingResult,
   type WorkerLogs,
 } from "./actions/index.ts";
 import { type Authenticator, traceDetail, type Verdict } from "./authenticate/index.ts";
@@ -92,7 +92,7 @@ export interface Receiver {
     /** Account and zone of the recipient. If omitted, the worker may forward to any address. */
     account?: string;
     zone?: string;
-  }): Promise<Handled>;
+  }): Promise<HandlingResult>;
 }
 
 /** Maximum number of recipients of one message processed concurrently. */

@@ -35,7 +35,7 @@ export function readRecipient(text: string): Recipient | undefined {
 export const recipientKey = ({ local, domain }: Recipient): string => `${local}@${domain}`;
 
 /** Returns the address without its tag: `user` for `user+tag` (RFC 5233). Undefined if it does not have a tag. */
-export function untagged({ local, domain }: Recipient): Recipient | undefined {
+export function removeTag({ local, domain }: Recipient): Recipient | undefined {
   const plus = local.indexOf("+");
   return plus > 0 ? { local: local.slice(0, plus), domain } : undefined;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decide, digestOf, recorded } from "./context.ts";
+import { compareItem, digestOf, withProgressRecord } from "./context.ts";
 import type { ItemProgress, MigrationOptions, MigrationState, StoredItem } from "./port.ts";
 
 function stateWith(items: Record<string, StoredItem>): MigrationState {
@@ -24,7 +24,7 @@ test("an item is compared by its content, and then by the digest recorded at its
     { name: "a", ttl: 2 },
   ];
   const act = (target: unknown, items: Record<string, StoredItem>, overwrite?: boolean) =>
-    decide(contextOf(items, overwrite), "key", { source: one, target }).action;
+    compareItem(contextOf(items, overwrite), "key", { source: one, target }).action;
   assert.equal(act(undefined, {}), "new");
   assert.equal(act({ ttl: 1, name: "a" }, {}), "unchanged");
   assert.equal(act(other, {}), "kept");
@@ -37,11 +37,11 @@ test("an item is compared by its content, and then by the digest recorded at its
 test("an item is recorded as finished only after its import succeeded", async () => {
   const context = contextOf({});
   const progress = {} as ItemProgress;
-  const failing = recorded(context, "key", "x", async () => {
+  const failing = withProgressRecord(context, "key", "x", async () => {
     throw new Error("refused");
   });
   await assert.rejects(failing(progress), /refused/);
   assert.deepEqual(context.state.get("key"), {});
-  await recorded(context, "key", "x", async () => {})(progress);
+  await withProgressRecord(context, "key", "x", async () => {})(progress);
   assert.deepEqual(context.state.get("key"), { digest: "x" });
 });

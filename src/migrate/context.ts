@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { migrateErrors } from "./errors.ts";
-import { isStatus } from "./requests.ts";
-import type { Action, FollowUp, MigrationDeps, PlanItem, PlannedItem, Side, StoredItem } from "./port.ts";
+import { hasErrorStatus } from "./requests.ts";
+import type { Action, FollowUp, MigrationDeps, PlanItem, PlannedItem, MigrationEndpoint, StoredItem } from "./port.ts";
 
 /** Dependencies of the planners of all resource kinds. */
 export interface Context extends MigrationDeps {
@@ -47,7 +47,7 @@ export function createIdMap(state: MigrationDeps["state"]): IdMap {
   };
 }
 
-export const pathOf = ({ account }: Side): string => `/accounts/${encodeURIComponent(account)}`;
+export const pathOf = ({ account }: MigrationEndpoint): string => `/accounts/${encodeURIComponent(account)}`;
 
 /** JSON with sorted field names and without undefined fields, for comparisons. */
 export const canonical = (value: unknown): string =>
@@ -62,7 +62,7 @@ export const digestOf = (value: unknown): string => hash("sha256", canonical(val
 const KEPT = "it differs on this server and was not imported; --overwrite replaces it";
 
 /** Compares an item of the source with its counterpart on the target; both in the same form. */
-export function decide(
+export function compareItem(
   { state, options }: Pick<Context, "state" | "options">,
   key: string,
   { source, target }: { source: unknown; target: unknown },
@@ -85,13 +85,13 @@ interface Described extends Omit<PlanItem, "action" | "reason"> {
 
 /** Returns a plan item that is imported as a whole, with its progress recorded in the state. */
 export function plannedItem(context: Context, { source, target, apply, ...item }: Described): PlannedItem {
-  const { digest, ...decision } = decide(context, item.key, { source, target });
+  const { digest, ...decision } = compareItem(context, item.key, { source, target });
   if (decision.action !== "new" && decision.action !== "changed") return { ...item, ...decision };
-  return { ...item, ...decision, apply: recorded(context, item.key, digest, apply) };
+  return { ...item, ...decision, apply: withProgressRecord(context, item.key, digest, apply) };
 }
 
 /** Records the start and the end, so that an interrupted import can be resumed. */
-export function recorded(
+export function withProgressRecord(
   { state }: Pick<Context, "state">,
   key: string,
   digest: string,
@@ -105,16 +105,16 @@ export function recorded(
   };
 }
 
-export const impossible = (item: Omit<PlanItem, "action">): PlannedItem => ({ ...item, action: "impossible" });
+export const impossibleItem = (item: Omit<PlanItem, "action">): PlannedItem => ({ ...item, action: "impossible" });
 
 /** A refusal affects only one part of the account, which the plan then reports as impossible. */
 export async function unlessRefused(what: string, make: () => Promise<PlannedItem[]>): Promise<PlannedItem[]> {
   try {
     return await make();
   } catch (thrown) {
-    if (!isStatus(thrown, 401, 403)) throw thrown;
+    if (!hasErrorStatus(thrown, 401, 403)) throw thrown;
     return [
-      impossible({
+      impossibleItem({
         kind: "part of the account",
         key: `access ${what}`,
         name: what,

@@ -6,4 +6,12 @@ export type { Manifest } from "./folder/manifest.ts";
 export { openExport } from "./folder/source.ts";
 export { createMigration } from "./migration.ts";
 export { openState } from "./state.ts";
-export { AREAS, type Area, type Plan, type PlannedItem, type Report, type RunProgress, type Side } from "./port.ts";
+export {
+  AREAS,
+  type Area,
+  type Plan,
+  type PlannedItem,
+  type Report,
+  type RunProgress,
+  type MigrationEndpoint,
+} from "./port.ts";

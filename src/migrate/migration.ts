@@ -16,7 +16,7 @@ import { planWorkers } from "./kinds/workers.ts";
 import type { SourceZone } from "./kinds/zone.ts";
 import { planZones, zonesOf } from "./kinds/zones.ts";
 import type { FollowUp, MigrationDeps, Plan, PlannedItem, Report, RunProgress, V4Client } from "./port.ts";
-import { isStatus } from "./requests.ts";
+import { hasErrorStatus } from "./requests.ts";
 import { applyItems } from "./run.ts";
 
 /** Copies an account from one v4 API to another. */
@@ -98,7 +98,7 @@ async function isOperator(api: V4Client): Promise<boolean> {
       await api.result("GET", `/accounts/${encodeURIComponent(id)}/server`);
       return true;
     } catch (thrown) {
-      if (!isStatus(thrown, 401, 403, 404)) throw thrown;
+      if (!hasErrorStatus(thrown, 401, 403, 404)) throw thrown;
     }
   return false;
 }

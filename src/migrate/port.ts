@@ -31,7 +31,7 @@ export interface V4Client {
 }
 
 /** One of the two servers, with the account to copy from or to. */
-export interface Side {
+export interface MigrationEndpoint {
   api: V4Client;
   account: string;
   /** Requests URLs that the API returned. Default: over HTTP. */
@@ -53,8 +53,8 @@ export interface MigrationOptions {
 }
 
 export interface MigrationDeps {
-  source: Side;
-  target: Side;
+  source: MigrationEndpoint;
+  target: MigrationEndpoint;
   state: MigrationState;
   options: MigrationOptions;
   clock: Pick<Clock, "now" | "sleep">;

@@ -64,13 +64,13 @@ export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]>
 }
 
 /** True if the error is a response of the server with one of these statuses. */
-export const isStatus = (thrown: unknown, ...statuses: number[]): thrown is UserError =>
+export const hasErrorStatus = (thrown: unknown, ...statuses: number[]): thrown is UserError =>
   thrown instanceof UserError && thrown.domain === "server" && statuses.includes(thrown.entry.http);
 
 /** Returns the result, or undefined for 404. */
 export const resultIfFound = <Result>(api: V4Client, path: string, request?: V4Request): Promise<Result | undefined> =>
   api.result<Result>("GET", path, request).catch((thrown: unknown) => {
-    if (isStatus(thrown, 404)) return undefined;
+    if (hasErrorStatus(thrown, 404)) return undefined;
     throw thrown;
   });
 

@@ -3,10 +3,10 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import type { Side, V4Client } from "./port.ts";
+import type { MigrationEndpoint, V4Client } from "./port.ts";
 import { openState } from "./state.ts";
 
-const side = (url: string, account: string): Side => ({ api: { url } as V4Client, account });
+const side = (url: string, account: string): MigrationEndpoint => ({ api: { url } as V4Client, account });
 const SIDES = {
   source: side("https://old.example/client/v4", "a"),
   target: side("https://new.example/client/v4", "b"),

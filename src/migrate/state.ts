@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { messageOf } from "../kernel/index.ts";
 import { migrateErrors } from "./errors.ts";
-import type { MigrationState, Side, StoredItem } from "./port.ts";
+import type { MigrationState, MigrationEndpoint, StoredItem } from "./port.ts";
 
 /** The file may contain upload URLs, which are credentials. */
 const MODE = 0o600;
@@ -19,7 +19,7 @@ interface Header {
  */
 export function openState(
   path: string,
-  { source, target, dryRun = false }: { source: Side; target: Side; dryRun?: boolean },
+  { source, target, dryRun = false }: { source: MigrationEndpoint; target: MigrationEndpoint; dryRun?: boolean },
 ): MigrationState {
   const header: Header = { format: FORMAT, from: nameOf(source), to: nameOf(target) };
   const items = new Map<string, StoredItem>();
@@ -50,7 +50,7 @@ export function openState(
   };
 }
 
-const nameOf = ({ api, account }: Side) => `${api.url} account ${account}`;
+const nameOf = ({ api, account }: MigrationEndpoint) => `${api.url} account ${account}`;
 
 function readJournal(path: string, header: Header, items: Map<string, StoredItem>): void {
   let lines: string[];

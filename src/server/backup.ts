@@ -5,9 +5,9 @@ import {
   restoreBackup,
   RESTORE_MARK,
   type BackupProgress,
-  type Created,
+  type CreatedBackup,
   type DataLocation,
-  type Restored,
+  type RestoreResult,
 } from "../backup/index.ts";
 import type { Clock } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
@@ -60,7 +60,7 @@ export function locationOf({ data_dir, objects, database }: Settings): DataLocat
 }
 
 /** Backs up the server that has these settings; it may be running. */
-export async function backUpServer(settings: Settings, options: ServerBackupOptions): Promise<Created> {
+export async function backUpServer(settings: Settings, options: ServerBackupOptions): Promise<CreatedBackup> {
   const {
     folder = settings.backup.dir,
     keep = settings.backup.keep,
@@ -91,7 +91,7 @@ export interface ServerRestoreOptions {
 }
 
 /** Restores a backup for a server with these settings; the server must not have any data. */
-export async function restoreServer(settings: Settings, options: ServerRestoreOptions): Promise<Restored> {
+export async function restoreServer(settings: Settings, options: ServerRestoreOptions): Promise<RestoreResult> {
   const location = locationOf(settings);
   const lock =
     options.dryRun && !existsSync(location.dataDirectory) ? undefined : lockForRestore(location.dataDirectory);

@@ -1,7 +1,7 @@
 import type { ClusterNode, DatabaseTime, ReplicationPeer } from "../cluster/index.ts";
 import { messageOf } from "../kernel/index.ts";
 import type { Finding } from "./doctor/finding.ts";
-import { fine } from "./doctor/finding.ts";
+import { passedFinding } from "./doctor/finding.ts";
 
 /** The number of leases of one kind that a process holds. */
 interface LeaseCount {
@@ -73,7 +73,7 @@ export function clusterFindings(cluster: ClusterStatusDeps["cluster"]): Finding[
   const seconds = (Math.abs(differenceMs) / 1000).toFixed(2);
   return [
     agrees
-      ? fine("clock", `differs by ${seconds} s from that of the database`)
+      ? passedFinding("clock", `differs by ${seconds} s from that of the database`)
       : {
           check: "clock",
           status: "error",
@@ -82,7 +82,7 @@ export function clusterFindings(cluster: ClusterStatusDeps["cluster"]): Finding[
           fix: "Synchronize both machines with NTP.",
         },
     versions.length === 1
-      ? fine("nodes", `${nodes.length} of version ${versions[0]}`)
+      ? passedFinding("nodes", `${nodes.length} of version ${versions[0]}`)
       : {
           check: "nodes",
           status: "warning",

@@ -3,7 +3,7 @@ import { parseIdRange } from "../kernel/privileges.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { MediaCapabilities } from "../stream/index.ts";
 import { workerUsers } from "../workers/index.ts";
-import { fine, type Finding } from "./doctor/finding.ts";
+import { passedFinding, type Finding } from "./doctor/finding.ts";
 
 interface ConfinementDeps {
   settings: Pick<Settings, "workers">;
@@ -32,7 +32,7 @@ async function mediaFinding(media: NonNullable<ConfinementDeps["media"]>): Promi
   try {
     const { sandbox, user, offline } = await media();
     const foundText = `${SANDBOX_NAMES[sandbox]}, ${user === undefined ? "the server's user" : `user ${user.uid}`}, ${offline ? "no network" : "with network"}`;
-    if (sandbox === "bwrap" || sandbox === "landlock") return fine(check, foundText);
+    if (sandbox === "bwrap" || sandbox === "landlock") return passedFinding(check, foundText);
     return {
       check,
       status: "warning",
@@ -58,12 +58,12 @@ async function encoderFinding(media: NonNullable<ConfinementDeps["media"]>): Pro
   );
   if (selection === undefined) return [];
   const { encoder, reason } = selection;
-  return [fine("H.264 encoder", reason === undefined ? encoder : `${encoder} (${reason})`)];
+  return [passedFinding("H.264 encoder", reason === undefined ? encoder : `${encoder} (${reason})`)];
 }
 
 function workerFinding(users: ReturnType<typeof workerUsers>): Finding {
   const check = "worker process users";
-  if (users === "account") return fine(check, "one per account");
+  if (users === "account") return passedFinding(check, "one per account");
   return {
     check,
     status: "warning",

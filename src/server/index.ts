@@ -18,5 +18,5 @@ export { cancelServerMove, moveServer } from "./move.ts";
 export { serverErrors } from "./errors.ts";
 export { createSignInLink } from "./sign-in-link.ts";
 export { startServe } from "./serve.ts";
-export type { ServeOptions, ServeServer } from "./serve-options.ts";
+export type { ServeOptions, PlatformServer } from "./serve-options.ts";
 export { migrations } from "./migrations.ts";

@@ -3,7 +3,7 @@ import { releaseStartMemory } from "../kernel/start-memory.ts";
 import { processSlot } from "./processes/process-slot.ts";
 import { connectToSupervisor, processCount, superviseServe } from "./processes/supervise-serve.ts";
 import { startServe } from "./serve.ts";
-import type { RunServeOptions, ServeServer } from "./serve-options.ts";
+import type { RunServeOptions, PlatformServer } from "./serve-options.ts";
 
 const STOP_TIMEOUT_MS = 120_000;
 
@@ -38,7 +38,7 @@ export async function runServe(runOptions: RunServeOptions): Promise<number> {
 }
 
 function printReady(
-  server: ServeServer,
+  server: PlatformServer,
   { json, print, version }: Pick<RunServeOptions, "json" | "print" | "version">,
 ) {
   if (json) print(JSON.stringify(readyEvent(server, version)));
@@ -62,7 +62,7 @@ const readyEvent = (
     workersUrl,
     token,
     signInLink,
-  }: ServeServer,
+  }: PlatformServer,
   version: string,
 ) => ({
   event: "ready",
@@ -83,7 +83,7 @@ const readyEvent = (
   ...(signInLink !== undefined && { signInLink }),
 });
 
-function formatLiveRow({ host, rtmpPort, rtmpsPort, srtPort }: NonNullable<ServeServer["live"]>): string {
+function formatLiveRow({ host, rtmpPort, rtmpsPort, srtPort }: NonNullable<PlatformServer["live"]>): string {
   const ports = [
     ["RTMP", rtmpPort],
     ["RTMPS", rtmpsPort],
@@ -116,7 +116,7 @@ function formatBanner(
     token,
     signInLink,
     roles,
-  }: ServeServer,
+  }: PlatformServer,
   version: string,
 ): string[] {
   const rows: [string, string | undefined][] = [

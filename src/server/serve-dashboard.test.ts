@@ -14,7 +14,7 @@ test("rejects a host name of the dashboard at which workers or uploads are serve
     { http: { public_url: "https://admin.example.com:8443/" } },
     { stream: { upload_host: "admin.example.com:8443" } },
   ] satisfies SettingsInput[])
-    assert.throws(() => check({ dashboard, ...input }), /Admin\.example\.com of dashboard\.hosts is also that of/);
+    assert.throws(() => check({ dashboard, ...input }), /Admin\.example\.com is in both dashboard\.hosts and/);
 });
 
 test("serves the dashboard at its host name on the HTTP port, separately from the API and the workers", async (t) => {

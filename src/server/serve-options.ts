@@ -40,7 +40,7 @@ export interface RunServeOptions extends ServeOptions {
   exit?: (code: number) => void;
 }
 
-export interface ServeServer {
+export interface PlatformServer {
   /** `http://127.0.0.1:8787`, without a trailing slash. */
   readonly url: string;
   /** `https://127.0.0.1:8443`; absent if disabled. */

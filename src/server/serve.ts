@@ -30,7 +30,7 @@ import { checkPublicAddress } from "./public-address.ts";
 import { startScheduledBackups } from "./scheduled-backups.ts";
 import { parseRoles, checkStandaloneRoles } from "./roles.ts";
 import { createServeHttp } from "./serve-http.ts";
-import type { ServeOptions, ServeServer } from "./serve-options.ts";
+import type { ServeOptions, PlatformServer } from "./serve-options.ts";
 import { GRACE_MS, openModules } from "./serve-modules.ts";
 import { createUrls } from "./serve-urls.ts";
 import { signInUrl } from "./sign-in-link.ts";
@@ -40,7 +40,7 @@ import { signInUrl } from "./sign-in-link.ts";
  * or data directory that is in use, and for an address that other machines can reach before keys and tokens are
  * configured.
  */
-export async function startServe(options: ServeOptions): Promise<ServeServer> {
+export async function startServe(options: ServeOptions): Promise<PlatformServer> {
   const {
     cwd,
     env,

@@ -6,9 +6,15 @@ export { type Captions, createCaptions } from "./captions/index.ts";
 export { type Chapters, createChapters } from "./chapters/index.ts";
 export { type Clips, createClips } from "./clips/index.ts";
 export { customerCode } from "./customers/index.ts";
-export { createDownloads, type Download, downloadName, type Downloads, type DownloadType } from "./downloads/index.ts";
+export {
+  createDownloads,
+  type Download,
+  DOWNLOAD_FILE_NAMES,
+  type Downloads,
+  type DownloadType,
+} from "./downloads/index.ts";
 export { streamErrors } from "./errors.ts";
-export { createSigningKeys, jwkForm, pemForm, type SigningKeys } from "./keys/index.ts";
+export { createSigningKeys, encodeJwk, encodePem, type SigningKeys } from "./keys/index.ts";
 export {
   countBroadcastLeases,
   createLiveInputs,
@@ -16,7 +22,7 @@ export {
   type LiveHealth,
   type LiveInputChange,
   type LiveInputs,
-  type LiveNow,
+  type PublicLiveStatus,
   type LiveSample,
   type LiveUrls,
   type OwnedLiveInput,

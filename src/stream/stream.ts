@@ -16,7 +16,7 @@ import {
   type Secrets,
   type Sweeps,
 } from "../store/index.ts";
-import { type AccessOptions, createAccess, createCountries } from "./access/index.ts";
+import { type AccessOptions, createAccess, createCountryLookup } from "./access/index.ts";
 import { createAudience } from "./audience/index.ts";
 import { createAudio } from "./audio/index.ts";
 import { createStreamBinding } from "./binding/index.ts";
@@ -132,7 +132,7 @@ export function createStream(
 
   const keys = createSigningKeys({ db, events, secrets, clock, ids });
   lifecycle.onStop("signing keys", () => keys.close());
-  const countryOf = createCountries({ file: settings.stream.country_database });
+  const countryOf = createCountryLookup({ file: settings.stream.country_database });
   const audience = createAudience({ db, sweeps, clock, countryOf, log, days: settings.stream.analytics_days });
   lifecycle.onStop("metrics of viewers", () => audience.close());
   const accessTo = (from: Pick<AccessOptions, "videos" | "live">) =>

@@ -11,7 +11,7 @@ export interface SendEmailPort {
    * the documented message.
    */
   sendRaw(caller: SendEmailCaller, mail: { from: string; to: string | null; raw: Readable }): Promise<EmailSendResult>;
-  sendBuilt(caller: SendEmailCaller, mail: BuiltMail): Promise<EmailSendResult>;
+  sendBuilt(caller: SendEmailCaller, mail: MailBuilderFields): Promise<EmailSendResult>;
 }
 
 export interface SendEmailCaller {
@@ -27,7 +27,7 @@ export interface EmailSendResult {
 }
 
 /** The message builder of send() and reply(), as received from the worker; not yet validated. */
-export interface BuiltMail {
+export interface MailBuilderFields {
   from?: unknown;
   to?: unknown;
   cc?: unknown;

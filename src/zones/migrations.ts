@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Migration } from "../store/index.ts";
 import { pushMigration } from "./dns/push/tables.ts";
-import { reversed } from "./records/records-table.ts";
+import { reverseLabels } from "./records/records-table.ts";
 
 export const zonesMigrations: Migration[] = [
   {
@@ -125,7 +125,7 @@ export const zonesMigrations: Migration[] = [
         for (const { id, name } of rows)
           await db
             .updateTable("dns_records")
-            .set({ reversed: reversed(name) })
+            .set({ reversed: reverseLabels(name) })
             .where("id", "=", id)
             .execute();
         if (rows.length === 0) break;

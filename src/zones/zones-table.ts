@@ -1,7 +1,7 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import type { Page, PageRequest } from "../kernel/index.ts";
 import { offsetOf } from "../kernel/index.ts";
-import { prepared } from "../store/index.ts";
+import { prepareQuery } from "../store/index.ts";
 import type { ZonesExecutor, ZoneTables } from "./tables.ts";
 import type { Zone, ZoneStatus, ZoneType } from "./types.ts";
 
@@ -32,7 +32,7 @@ export async function insertZone(tx: ZonesExecutor, zone: Zone): Promise<void> {
 }
 
 export const zoneById = (tables: ZonesExecutor) => {
-  const find = prepared((arg) => tables.selectFrom("zones").selectAll().where("id", "=", arg<string>("id")));
+  const find = prepareQuery((arg) => tables.selectFrom("zones").selectAll().where("id", "=", arg<string>("id")));
   return async (id: string): Promise<Zone | undefined> => {
     const { rows } = await tables.executeQuery(find({ id }).compile());
     return rows[0] && fromRow(rows[0]);

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { type Clock, type Ids, messageOf, type Page, type PageRequest } from "../kernel/index.ts";
-import { ancestors, DnsSyntaxError, normalDomain, normalHost } from "../protocol/dns/index.ts";
+import { ancestors, DnsSyntaxError, normalizeDomain, normalizeHost } from "../protocol/dns/index.ts";
 import { isUniqueViolation, publishChange, type Db, type Events } from "../store/index.ts";
 import { zoneErrors } from "./errors.ts";
 import type { ZoneTables } from "./tables.ts";
@@ -175,7 +175,7 @@ export function createZoneList({ db, clock, ids, events, nameServers, firstStatu
 function domainName(givenName: string): string {
   let name: string;
   try {
-    name = normalDomain(givenName);
+    name = normalizeDomain(givenName);
   } catch (err) {
     if (err instanceof DnsSyntaxError) throw zoneErrors.badName({ reason: err.message }, { cause: err });
     throw err;
@@ -196,7 +196,7 @@ function checkVanity(hosts: string[]): string[] {
     });
   return hosts.map((host) => {
     try {
-      return normalHost(host);
+      return normalizeHost(host);
     } catch (err) {
       throw zoneErrors.badVanity({ host, reason: messageOf(err) }, { cause: err });
     }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { aggregateXml, reportMessage, tlsJson } from "../../src/mail/dmarc-reports/report-file.testing.ts";
-import { letter, SENDERS, sendRaw, until } from "../support/mail-world.ts";
+import { plainMessage, SENDER_DOMAIN, sendRaw, until } from "../support/mail-world.ts";
 import { withoutChromium } from "../support/browser.ts";
 import { suiteScope } from "../support/suite-scope.ts";
 import { checkPage, startDashboard, TOKEN, type DashboardServer } from "./support.ts";
@@ -167,7 +167,10 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
     const { page, problems } = await dashboard.open("/mail/log");
     await page.getByText("No messages yet").waitFor();
     await page.locator("#content").getByText("Live", { exact: true }).waitFor();
-    assert.match(await send("ticket-8@mail.test", letter("Broken printer", { to: "ticket-8@mail.test" })), /^250/);
+    assert.match(
+      await send("ticket-8@mail.test", plainMessage("Broken printer", { to: "ticket-8@mail.test" })),
+      /^250/,
+    );
     const table = page.getByRole("table", { name: "Mail log" });
     await table.getByRole("link", { name: "Broken printer" }).waitFor();
     await table.getByText("Worker tickets").waitFor();
@@ -212,12 +215,12 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
 
   test("request, receive and show DMARC and TLS reports", async () => {
     const { id: senders } = await dashboard.call<{ id: string }>("POST", "/zones", {
-      name: SENDERS,
+      name: SENDER_DOMAIN,
       account: { id: dashboard.account },
     });
     for (const [name, content] of [
-      [SENDERS, '"v=spf1 ip4:127.0.0.1 -all"'],
-      [`_dmarc.${SENDERS}`, '"v=DMARC1; p=none"'],
+      [SENDER_DOMAIN, '"v=spf1 ip4:127.0.0.1 -all"'],
+      [`_dmarc.${SENDER_DOMAIN}`, '"v=DMARC1; p=none"'],
     ])
       await dashboard.call("POST", `/zones/${senders}/dns_records`, { type: "TXT", name, content, ttl: 300 });
     const { page, problems } = await dashboard.open(`/mail/domains/${zone}`);
@@ -242,7 +245,7 @@ describe("the Mail pages", { skip: withoutChromium() }, () => {
       ],
     ] as const) {
       const to = `${prefix}@forward.reelpost.internal`;
-      const from = `reports@${SENDERS}`;
+      const from = `reports@${SENDER_DOMAIN}`;
       const raw = reportMessage(gzipSync(report), type, from);
       assert.match(await sendRaw(dashboard.server.ready.smtp!.port, { from, to, raw }), /^250/);
     }

@@ -47,7 +47,7 @@ export async function uploadInTwoVisits(
   await page.getByRole("list", { name: "Videos" }).getByText("Ready", { exact: true }).waitFor(PROCESSING);
   await page.getByRole("link", { name: "Open video" }).click();
   await page.getByRole("heading", { level: 1, name: "holiday.mp4" }).waitFor();
-  await plays(page, "Player for holiday.mp4");
+  await waitUntilPlaying(page, "Player for holiday.mp4");
   assert.deepEqual(problems, []);
 }
 
@@ -65,7 +65,7 @@ export async function choose(page: Page, button: ReturnType<Page["getByRole"]>, 
 }
 
 /** Resolves when the player in the frame plays. */
-export async function plays(page: Page, title: string): Promise<void> {
+export async function waitUntilPlaying(page: Page, title: string): Promise<void> {
   const frame = page.frameLocator(`iframe[title="${title}"]`);
   for (const begun = Date.now(); ; await sleep(100)) {
     // The player replaces its video element when it changes its source.

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import type { ServeServer } from "../../src/server/index.ts";
+import type { PlatformServer } from "../../src/server/index.ts";
 import { createScope } from "./dev-bench.ts";
 import { createApi, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
@@ -29,7 +29,7 @@ type ResourceIds = Record<string, string>;
 
 describe("the API under abuse", () => {
   const scope = createScope();
-  let server: ServeServer;
+  let server: PlatformServer;
   let api: Api;
   let groups: { id: string; name: string; scopes: string[] }[];
   before(async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { programEntry } from "../support/program.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
-import { ask, createApi, TOKEN } from "./serve-client.ts";
+import { sendHttpRequest, createApi, TOKEN } from "./serve-client.ts";
 
 const WORKER = `
 import { DurableObject } from "cloudflare:workers";
@@ -48,7 +48,7 @@ test("a restored server can decrypt its secrets, and its Durable Objects keep th
     body: { name: "SECRET", text: "s3cret", type: "secret_text" },
   });
   const visit = async ({ url }: { url: string }) =>
-    JSON.parse((await ask({ url }, "/", { host: HOST })).body) as unknown;
+    JSON.parse((await sendHttpRequest({ url }, "/", { host: HOST })).body) as unknown;
   assert.deepEqual(await visit(server.ready), { secret: "s3cret", count: 1 });
 
   const keys = await run("backup", "keygen");

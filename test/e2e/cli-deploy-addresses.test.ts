@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { folderWith, runCli, type Ran } from "../../src/cli/cli.testing.ts";
+import { folderWith, runCli, type CliResult } from "../../src/cli/cli.testing.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
 
@@ -10,9 +10,9 @@ describe("deploying a configuration turns its addresses into rules: each step bu
   const scope = createScope();
   let server: ServeProcess;
   let cwd: string;
-  const cli = (...args: string[]): Promise<Ran> =>
+  const cli = (...args: string[]): Promise<CliResult> =>
     runCli(args, { cwd, env: { API_BASE_URL: `${server.ready.url}/client/v4`, API_TOKEN: server.ready.token! } });
-  const run = async (...args: string[]): Promise<Ran> => {
+  const run = async (...args: string[]): Promise<CliResult> => {
     const ran = await cli(...args);
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
     return ran;

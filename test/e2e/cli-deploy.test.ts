@@ -5,7 +5,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
-import { folderWith, runCli, type Ran } from "../../src/cli/cli.testing.ts";
+import { folderWith, runCli, type CliResult } from "../../src/cli/cli.testing.ts";
 import { freePort } from "../support/free-ports.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
@@ -31,7 +31,7 @@ describe("the command line against a server: each step builds on the one before"
   let data: string;
   let port: string;
   let environment: Record<string, string>;
-  const run = async (args: string[], options: { stdin?: string } = {}): Promise<Ran> => {
+  const run = async (args: string[], options: { stdin?: string } = {}): Promise<CliResult> => {
     const ran = await runCli(args, { cwd, env: { ...environment, REELPOST_API_RATE_LIMIT: "0" }, ...options });
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
     return ran;

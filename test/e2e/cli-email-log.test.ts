@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { createTransport } from "nodemailer";
-import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
+import { runCli, type CliResult } from "../../src/cli/cli.testing.ts";
 import { startSink } from "../../src/mail/outbound/outbound.testing.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
@@ -21,9 +21,9 @@ describe("the command line sends mail and shows the status of all mail: each ste
   const scope = createScope();
   let server: ServeProcess;
   let data: string;
-  const cli = (...args: string[]): Promise<Ran> =>
+  const cli = (...args: string[]): Promise<CliResult> =>
     runCli(args, { cwd: data, env: { API_BASE_URL: `${server.ready.url}/client/v4`, API_TOKEN: server.ready.token! } });
-  const run = async (...args: string[]): Promise<Ran> => {
+  const run = async (...args: string[]): Promise<CliResult> => {
     const ran = await cli(...args);
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
     return ran;

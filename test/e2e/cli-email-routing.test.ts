@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import PostalMime from "postal-mime";
-import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
+import { runCli, type CliResult } from "../../src/cli/cli.testing.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
 
@@ -11,9 +11,9 @@ describe("the command line routes the mail of a domain: each step builds on the 
   const scope = createScope();
   let server: ServeProcess;
   let data: string;
-  const cli = (...args: string[]): Promise<Ran> =>
+  const cli = (...args: string[]): Promise<CliResult> =>
     runCli(args, { cwd: data, env: { API_BASE_URL: `${server.ready.url}/client/v4`, API_TOKEN: server.ready.token! } });
-  const run = async (...args: string[]): Promise<Ran> => {
+  const run = async (...args: string[]): Promise<CliResult> => {
     const ran = await cli(...args);
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
     return ran;

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
+import { runCli, type CliResult } from "../../src/cli/cli.testing.ts";
 import { createScope, makeProject, serve, spawnDev, type TestServer } from "./dev-bench.ts";
 
 const WORKER = `
@@ -38,7 +38,7 @@ describe("commands with --local", () => {
   let cwd = "";
   const attempt = (args: string[], options: { stdin?: string } = {}) =>
     runCli([...args, "--local"], { cwd, ...options });
-  const run = async (args: string[], options: { stdin?: string } = {}): Promise<Ran> => {
+  const run = async (args: string[], options: { stdin?: string } = {}): Promise<CliResult> => {
     const ran = await attempt(args, options);
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
     return ran;

@@ -6,7 +6,7 @@ import { createServer as createHttpServer } from "node:http";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
+import { runCli, type CliResult } from "../../src/cli/cli.testing.ts";
 import { clip, needsFfmpeg, runFfmpeg } from "../support/media.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope, type Scope } from "./dev-bench.ts";
@@ -78,17 +78,17 @@ describe("the command line uploads, shows and downloads videos", needsFfmpeg, ()
   let data: string;
   let proxy: FaultyProxy;
   let uid: string;
-  const cli = (...args: string[]): Promise<Ran> =>
+  const cli = (...args: string[]): Promise<CliResult> =>
     runCli(args, {
       cwd: data,
       env: { API_BASE_URL: `http://127.0.0.1:${proxy.port}/client/v4`, API_TOKEN: server.ready.token! },
     });
-  const run = async (...args: string[]): Promise<Ran> => {
+  const run = async (...args: string[]): Promise<CliResult> => {
     const ran = await cli("stream", ...args);
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
     return ran;
   };
-  const refused = async (...args: string[]): Promise<Ran> => {
+  const refused = async (...args: string[]): Promise<CliResult> => {
     const ran = await cli("stream", ...args);
     assert.equal(ran.code, 1, `${args.join(" ")}\n${ran.stdout}`);
     return ran;

@@ -10,7 +10,7 @@ import { WebSocket } from "ws";
 import { systemClock } from "../../src/kernel/index.ts";
 import { startCluster, type Cluster } from "../support/postgres.ts";
 import { spawnServe, temporaryFolder, type SpawnServeOptions } from "../support/serve.ts";
-import { ask, createApi, servePlatform, TOKEN, type Scope } from "./serve-client.ts";
+import { sendHttpRequest, createApi, servePlatform, TOKEN, type Scope } from "./serve-client.ts";
 
 const ECHO = `export default {
   async fetch(request) {
@@ -86,19 +86,27 @@ describe("nodes with different roles on one PostgreSQL server", async () => {
     await api.deploy("echo", ECHO);
     const host = "echo.main.localhost";
     const headers = { "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https" };
-    await until(async () => (await ask(front.ready, "/", { host })).status === 200, "the worker responds");
+    await until(async () => (await sendHttpRequest(front.ready, "/", { host })).status === 200, "the worker responds");
     for (const node of [front, back]) {
-      const { status, body } = await ask(node.ready, "/a?b=c", { host, method: "POST", headers, body: "content" });
+      const { status, body } = await sendHttpRequest(node.ready, "/a?b=c", {
+        host,
+        method: "POST",
+        headers,
+        body: "content",
+      });
       assert.equal(status, 200);
       assert.equal(body, `https://${host}/a?b=c 203.0.113.7 content`);
       assert.equal(
-        (await ask(node.ready, "/client/v4/user/tokens/verify", { headers: { authorization: `Bearer ${TOKEN}` } }))
-          .status,
+        (
+          await sendHttpRequest(node.ready, "/client/v4/user/tokens/verify", {
+            headers: { authorization: `Bearer ${TOKEN}` },
+          })
+        ).status,
         200,
       );
     }
     const large = "x".repeat(5_000_000);
-    assert.ok((await ask(front.ready, "/", { host, method: "POST", body: large })).body.endsWith(large));
+    assert.ok((await sendHttpRequest(front.ready, "/", { host, method: "POST", body: large })).body.endsWith(large));
 
     const socket = new WebSocket(front.ready.url.replace("http", "ws"), { headers: { host } });
     await once(socket, "open");
@@ -108,11 +116,11 @@ describe("nodes with different roles on one PostgreSQL server", async () => {
     socket.close();
 
     // Requests for pages of the process itself are never forwarded.
-    assert.equal((await ask(back.ready, "/healthz")).status, 200);
-    assert.equal((await ask(front.ready, "/no-such-page")).status, 404);
+    assert.equal((await sendHttpRequest(back.ready, "/healthz")).status, 200);
+    assert.equal((await sendHttpRequest(front.ready, "/no-such-page")).status, 404);
     // Now no node has the role.
     await back.stop();
-    await until(async () => (await ask(front.ready, "/", { host })).status === 404, "no node has the role");
+    await until(async () => (await sendHttpRequest(front.ready, "/", { host })).status === 404, "no node has the role");
   });
 
   test("lose no request while they are killed and restarted", async (t) => {
@@ -123,19 +131,22 @@ describe("nodes with different roles on one PostgreSQL server", async () => {
     await api.deploy("echo", ECHO);
     const host = "echo.main.localhost";
     for (const worker of workers)
-      await until(async () => (await ask(worker.ready, "/", { host })).status === 200, "the worker responds");
+      await until(
+        async () => (await sendHttpRequest(worker.ready, "/", { host })).status === 200,
+        "the worker responds",
+      );
     const end = new AbortController();
     const statuses = new Map<number, number>();
     const clients = Array.from({ length: 4 }, async () => {
       while (!end.signal.aborted) {
-        const { status } = await ask(front.ready, "/", { host });
+        const { status } = await sendHttpRequest(front.ready, "/", { host });
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
       }
     });
     workers[0]!.child.kill("SIGKILL");
     await workers[0]!.exited;
     const third = await startNode(t, env, "workers");
-    await until(async () => (await ask(third.ready, "/", { host })).status === 200, "the worker responds");
+    await until(async () => (await sendHttpRequest(third.ready, "/", { host })).status === 200, "the worker responds");
     await workers[1]!.stop();
     const before = statuses.get(200)!;
     await until(async () => (statuses.get(200) ?? 0) > before + 20, "the third node responds");
@@ -154,7 +165,7 @@ describe("nodes with different roles on one PostgreSQL server", async () => {
       [back, "encode", 200, "ready\n"],
       [front, "none", 400, /^Unknown role\. The roles are api, /],
     ] as const) {
-      const response = await ask(node.ready, `/readyz?role=${role}`);
+      const response = await sendHttpRequest(node.ready, `/readyz?role=${role}`);
       assert.equal(response.status, status);
       if (typeof reason === "string") assert.equal(response.body, reason);
       else assert.match(response.body, reason);
@@ -179,15 +190,24 @@ describe("nodes with different roles on one PostgreSQL server", async () => {
     assert.deepEqual(state.database.standbys, []);
     assert.equal(state.objects.error, null);
     assert.ok(state.objects.round_trip_ms >= 0);
-    const metrics = (await ask(front.ready, "/metrics")).body;
+    const metrics = (await sendHttpRequest(front.ready, "/metrics")).body;
     assert.match(metrics, /^reelpost_cluster_nodes 2$/m);
     assert.match(metrics, /^reelpost_cluster_clock_difference_seconds -?\d/m);
     await rename(env.REELPOST_OBJECTS_DIR, `${env.REELPOST_OBJECTS_DIR}-away`);
-    await until(async () => (await ask(back.ready, "/readyz?role=encode")).status === 503, "the store is missed");
-    assert.match((await ask(back.ready, "/readyz?role=encode")).body, /^The object store does not respond: /);
-    assert.equal((await ask(back.ready, "/readyz")).status, 200);
+    await until(
+      async () => (await sendHttpRequest(back.ready, "/readyz?role=encode")).status === 503,
+      "the store is missed",
+    );
+    assert.match(
+      (await sendHttpRequest(back.ready, "/readyz?role=encode")).body,
+      /^The object store does not respond: /,
+    );
+    assert.equal((await sendHttpRequest(back.ready, "/readyz")).status, 200);
     await rename(`${env.REELPOST_OBJECTS_DIR}-away`, env.REELPOST_OBJECTS_DIR);
-    await until(async () => (await ask(back.ready, "/readyz?role=encode")).status === 200, "the store is found");
+    await until(
+      async () => (await sendHttpRequest(back.ready, "/readyz?role=encode")).status === 200,
+      "the store is found",
+    );
   });
 
   test("a stopping node announces this, and accepts requests until its drain period ends", async (t) => {
@@ -196,11 +216,14 @@ describe("nodes with different roles on one PostgreSQL server", async () => {
     const api = createApi(front.ready, TOKEN);
     await api.deploy("echo", ECHO);
     const host = "echo.main.localhost";
-    await until(async () => (await ask(back.ready, "/", { host })).status === 200, "the worker responds");
+    await until(async () => (await sendHttpRequest(back.ready, "/", { host })).status === 200, "the worker responds");
     const stopped = back.stop();
-    await until(async () => (await ask(back.ready, "/readyz")).status === 503, "it reports that it is stopping");
-    assert.equal((await ask(back.ready, "/readyz")).body, "stopping\n");
-    assert.equal((await ask(back.ready, "/", { host })).status, 200);
+    await until(
+      async () => (await sendHttpRequest(back.ready, "/readyz")).status === 503,
+      "it reports that it is stopping",
+    );
+    assert.equal((await sendHttpRequest(back.ready, "/readyz")).body, "stopping\n");
+    assert.equal((await sendHttpRequest(back.ready, "/", { host })).status, 200);
     await until(
       async () => (await api.ok("get", "server/cluster")).nodes[1]?.draining !== false,
       "the other node is notified",
@@ -228,10 +251,13 @@ describe("nodes with different roles on one PostgreSQL server", async () => {
         for (const { silent_ms: silent } of await listed()) assert.ok(silent < 6000 + 20_000, `${silent} ms`);
         return !(await hasRole(role));
       }, `the node with the role ${role} is dead`);
-    await until(async () => (await ask(cutOff.ready, "/readyz")).status === 503, "it reports the lost database");
+    await until(
+      async () => (await sendHttpRequest(cutOff.ready, "/readyz")).status === 503,
+      "it reports the lost database",
+    );
     proxy.restore();
     await until(() => hasRole("workers"), "the node is live again");
-    await until(async () => (await ask(cutOff.ready, "/readyz")).status === 200, "the node is ready again");
+    await until(async () => (await sendHttpRequest(cutOff.ready, "/readyz")).status === 200, "the node is ready again");
   });
 
   test("requests to a node that hangs go to another node once it counts as dead", async (t) => {
@@ -242,10 +268,13 @@ describe("nodes with different roles on one PostgreSQL server", async () => {
     await api.deploy("echo", ECHO);
     const host = "echo.main.localhost";
     for (const worker of workers)
-      await until(async () => (await ask(worker.ready, "/", { host })).status === 200, "the worker responds");
+      await until(
+        async () => (await sendHttpRequest(worker.ready, "/", { host })).status === 200,
+        "the worker responds",
+      );
     workers[0]!.child.kill("SIGSTOP");
     const statuses = await Promise.all(
-      Array.from({ length: 16 }, async () => (await ask(front.ready, "/", { host })).status),
+      Array.from({ length: 16 }, async () => (await sendHttpRequest(front.ready, "/", { host })).status),
     );
     assert.deepEqual(new Set(statuses), new Set([200]));
     workers[0]!.child.kill("SIGCONT");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { hostileMessages } from "../support/hostile-messages.ts";
 import { startNextHop, type NextHop } from "../support/next-hop.ts";
-import { letter, sendRaw, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
+import { plainMessage, sendRaw, startMailFixture, until, type MailFixture } from "../support/mail-world.ts";
 import { createScope } from "./dev-bench.ts";
 
 /** Maximum time per message on a busy machine; patterns with catastrophic backtracking would take minutes. */
@@ -20,13 +20,13 @@ const READER = `
 
 describe("hostile messages", () => {
   const scope = createScope();
-  let world: MailWorld;
+  let world: MailFixture;
   let hop: NextHop;
   const messages = hostileMessages();
 
   before(async () => {
     hop = await startNextHop(scope);
-    world = await startMailWorld(scope, { nextPort: hop.port });
+    world = await startMailFixture(scope, { nextPort: hop.port });
     await world.destination("bob@there.example");
     await world.rule("box", "forward", "bob@there.example");
     await world.api.deploy("reader", READER);
@@ -84,7 +84,7 @@ describe("hostile messages", () => {
 
   test("leave the server working as before, and the log lists every message", async () => {
     assert.match(
-      await sendRaw(world.server.smtp!.port, { to: "box@routed.example", raw: letter("after the storm") }),
+      await sendRaw(world.server.smtp!.port, { to: "box@routed.example", raw: plainMessage("after the storm") }),
       /^250 /,
     );
     await world.entry("after the storm", ({ status }) => status === "delivered");

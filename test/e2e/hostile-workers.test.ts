@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { after, before, describe, test } from "node:test";
-import type { ServeServer } from "../../src/server/index.ts";
+import type { PlatformServer } from "../../src/server/index.ts";
 import { createScope } from "./dev-bench.ts";
-import { ask, createApi, servePlatform, TOKEN } from "./serve-client.ts";
+import { sendHttpRequest, createApi, servePlatform, TOKEN } from "./serve-client.ts";
 
 /** Connects to `?to=`: with connect() if it is a port, with fetch() if it is a URL. */
 const REACHING = `
@@ -44,7 +44,7 @@ export default {
 
 describe("a hostile worker", { concurrency: true }, () => {
   const scope = createScope();
-  let server: ServeServer;
+  let server: PlatformServer;
   before(async () => {
     // The operator allows loopback connections, for a service on the same machine.
     server = await servePlatform(scope, {
@@ -56,7 +56,8 @@ describe("a hostile worker", { concurrency: true }, () => {
   });
   after(() => scope.close());
 
-  const reach = async (to: string) => (await ask(server, `/workers/reaching/?to=${encodeURIComponent(to)}`)).body;
+  const reach = async (to: string) =>
+    (await sendHttpRequest(server, `/workers/reaching/?to=${encodeURIComponent(to)}`)).body;
 
   test("cannot connect to its server's mail ports, even if the address is allowed", async () => {
     for (const { port } of [server.smtp!, server.submission!])
@@ -76,9 +77,17 @@ describe("a hostile worker", { concurrency: true }, () => {
     const names = ["service-worker-allowed", "clear-site-data", "set-cookie", "x-mine", "content-security-policy"];
     const of = ({ headers }: { headers: IncomingHttpHeaders }) =>
       names.map((name) => String(headers[name]).slice(0, 8));
-    assert.deepEqual(of(await ask(server, "/workers/wide/")), ["undefine", "undefine", "a=1; Pat", "1", "sandbox "]);
-    assert.deepEqual((await ask(server, "/workers/wide/")).headers["set-cookie"], ["a=1; Path=/workers/wide"]);
-    assert.deepEqual(of(await ask(server, "/", { host: "wide.main.localhost" })), [
+    assert.deepEqual(of(await sendHttpRequest(server, "/workers/wide/")), [
+      "undefine",
+      "undefine",
+      "a=1; Pat",
+      "1",
+      "sandbox ",
+    ]);
+    assert.deepEqual((await sendHttpRequest(server, "/workers/wide/")).headers["set-cookie"], [
+      "a=1; Path=/workers/wide",
+    ]);
+    assert.deepEqual(of(await sendHttpRequest(server, "/", { host: "wide.main.localhost" })), [
       "/",
       '"*"',
       "a=1; Pat",
@@ -100,14 +109,14 @@ describe("a hostile worker", { concurrency: true }, () => {
 
   test("receives no service worker requests on a shared host", async () => {
     const headers = { "service-worker": "script" };
-    assert.equal((await ask(server, "/workers/wide/sw.js", { headers })).status, 403);
-    assert.equal((await ask(server, "/sw.js", { host: "wide.main.localhost", headers })).body, "wide");
+    assert.equal((await sendHttpRequest(server, "/workers/wide/sw.js", { headers })).status, 403);
+    assert.equal((await sendHttpRequest(server, "/sw.js", { host: "wide.main.localhost", headers })).body, "wide");
   });
 });
 
 describe("separate hosts for API, workers, videos and uploads", () => {
   const scope = createScope();
-  let server: ServeServer;
+  let server: PlatformServer;
   before(async () => {
     server = await servePlatform(scope, {
       env: {
@@ -121,14 +130,14 @@ describe("separate hosts for API, workers, videos and uploads", () => {
   });
   after(() => scope.close());
 
-  const status = async (host: string, path: string) => (await ask(server, path, { host })).status;
+  const status = async (host: string, path: string) => (await sendHttpRequest(server, path, { host })).status;
 
   test("the API host serves no workers, uploads or videos", async () => {
     assert.equal(await status("api.example.com", "/client/v4/docs"), 200);
     for (const path of ["/workers/wide/", `/upload/${"a".repeat(32)}/secret`, `/${"a".repeat(32)}/watch`])
       assert.equal(await status("api.example.com", path), 404, path);
     assert.match(
-      (await ask(server, `/${"a".repeat(32)}/watch`, { host: "api.example.com" })).body,
+      (await sendHttpRequest(server, `/${"a".repeat(32)}/watch`, { host: "api.example.com" })).body,
       /^Not found\. The front page/,
     );
     assert.equal(await status("wide.main.localhost", "/"), 200);
@@ -141,7 +150,8 @@ describe("separate hosts for API, workers, videos and uploads", () => {
     const { hostname, pathname, port } = new URL(uploadURL);
     assert.deepEqual([hostname, port], ["uploads.example.com", new URL(server.url).port]);
     assert.equal(
-      (await ask(server, pathname, { host: "uploads.example.com", headers: { accept: "text/html" } })).status,
+      (await sendHttpRequest(server, pathname, { host: "uploads.example.com", headers: { accept: "text/html" } }))
+        .status,
       200,
     );
     assert.equal(await status("api.example.com", pathname), 404);

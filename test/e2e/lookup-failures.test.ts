@@ -7,7 +7,7 @@ import { createSpool } from "../../src/mail/messages/spool.ts";
 import { randomIds } from "../../src/kernel/index.ts";
 import { createBlockLists } from "../../src/mail/inbound/block-lists.ts";
 import { createDane } from "../../src/mail/outbound/policy/dane.ts";
-import { routeTo } from "../../src/mail/outbound/smtp/next-hops.ts";
+import { findNextHops } from "../../src/mail/outbound/smtp/next-hops.ts";
 import { createLookups, type Lookups, type QuestionType } from "../../src/zones/index.ts";
 import {
   startScriptedServer,
@@ -94,7 +94,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
     });
 
     test("mail to such a domain bounces if the domain does not exist, and is deferred if its existence is unknown", async (t) => {
-      const routed = await routeTo("a.test", {
+      const routed = await findNextHops("a.test", {
         resolver: await lookupsBy(t, failure),
         port: 25,
         families: [4, 6],
@@ -105,7 +105,7 @@ for (const [what, failure] of Object.entries(FAILURES)) {
       assert.ok(!routed.ok);
       assert.deepEqual([routed.permanent, routed.reply.code], permanent ? [true, 550] : [false, 451]);
       // The MX record exists, but the address lookup of its host fails.
-      const hosts = await routeTo("a.test", {
+      const hosts = await findNextHops("a.test", {
         resolver: { ...(await lookupsBy(t, failure)), resolveMx: async () => [{ exchange: "mx.a.test", priority: 1 }] },
         port: 25,
         families: [4, 6],

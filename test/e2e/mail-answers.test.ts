@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startScriptedServer } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
-import { letter, sendRaw, startMailWorld, until } from "../support/mail-world.ts";
+import { plainMessage, sendRaw, startMailFixture, until } from "../support/mail-world.ts";
 
 /**
  * A worker that replies to every message. If `polite`, it does not override the default Auto-Submitted field, as is
@@ -28,7 +28,7 @@ for (const [polite, least, most] of [
     { timeout: 240_000 },
     async (t) => {
       const dns = await startScriptedServer(t, () => ({ rcode: "NXDOMAIN" }));
-      const world = await startMailWorld(t, {
+      const world = await startMailFixture(t, {
         domain: "one.example",
         env: {
           REELPOST_EMAIL_SPF_INCLUDE: "_spf.us.example",
@@ -55,7 +55,7 @@ for (const [polite, least, most] of [
         await sendRaw(world.server.smtp!.port, {
           from: "desk@two.example",
           to: "desk@one.example",
-          raw: letter("begin", { from: "desk@two.example" }),
+          raw: plainMessage("begin", { from: "desk@two.example" }),
         }),
         /^250 /,
       );

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freePort } from "../support/free-ports.ts";
-import { letter, sendRaw, startMailWorld } from "../support/mail-world.ts";
+import { plainMessage, sendRaw, startMailFixture } from "../support/mail-world.ts";
 
 for (const mode of ["queue", "proxy"] as const) {
   test(`two platforms whose catch-all rules forward to each other (${mode}) end the loop, notify the sender, and log it`, async (t) => {
     const ports = { one: await freePort(), two: await freePort() };
     const start = (name: "one" | "two", next: number) =>
-      startMailWorld(t, {
+      startMailFixture(t, {
         domain: `${name}.example`,
         nextPort: next,
         env: { REELPOST_SMTP_PORT: String(ports[name]), REELPOST_OUTBOUND_FORWARD: mode },
@@ -21,7 +21,7 @@ for (const mode of ["queue", "proxy"] as const) {
     await one.rule("*", "forward", "anybody@two.example");
     await two.rule("*", "forward", "anybody@one.example");
 
-    assert.match(await sendRaw(ports.one, { to: "first@one.example", raw: letter("round") }), /^5\d\d 5\.4\.6 /);
+    assert.match(await sendRaw(ports.one, { to: "first@one.example", raw: plainMessage("round") }), /^5\d\d 5\.4\.6 /);
     for (const { api } of [one, two]) {
       const entries: { to: string; status: string; error_detail: string; error_cause: string }[] = await api.ok(
         "get",
@@ -37,7 +37,7 @@ for (const mode of ["queue", "proxy"] as const) {
     }
     // A loop of mail with an empty return path ends just as soon.
     assert.match(
-      await sendRaw(ports.two, { from: "", to: "first@two.example", raw: letter("nobody") }),
+      await sendRaw(ports.two, { from: "", to: "first@two.example", raw: plainMessage("nobody") }),
       /^5\d\d 5\.4\.6 /,
     );
   });

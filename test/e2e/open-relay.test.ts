@@ -3,7 +3,14 @@ import { after, before, describe, test } from "node:test";
 import { createTransport } from "nodemailer";
 import { rawClient } from "../../src/mail/mail.testing.ts";
 import { startNextHop, type NextHop } from "../support/next-hop.ts";
-import { letter, sendRaw, SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
+import {
+  plainMessage,
+  sendRaw,
+  SENDER_DOMAIN,
+  startMailFixture,
+  until,
+  type MailFixture,
+} from "../support/mail-world.ts";
 import { createScope } from "./dev-bench.ts";
 import { createApi } from "./serve-client.ts";
 
@@ -54,13 +61,13 @@ const PATHS = [
 
 describe("the platform is not an open relay", () => {
   const scope = createScope();
-  let world: MailWorld;
+  let world: MailFixture;
   let hop: NextHop;
   let stranger: string;
 
   before(async () => {
     hop = await startNextHop(scope);
-    world = await startMailWorld(scope, { nextPort: hop.port, domain: OURS });
+    world = await startMailFixture(scope, { nextPort: hop.port, domain: OURS });
     await world.destination("bob@there.example");
     await world.rule("info", "forward", "bob@there.example");
     await world.api.ok("post", `/zones/${world.zone}/email/sending/subdomains`, { body: { name: OURS } });
@@ -85,11 +92,11 @@ describe("the platform is not an open relay", () => {
     return (await world.api.ok("post", "/user/tokens", { body: { name: "all of one account", policies } })).value;
   }
 
-  for (const from of [`ada@${SENDERS}`, "", `info@${OURS}`, `x@${FOREIGN}`]) {
+  for (const from of [`ada@${SENDER_DOMAIN}`, "", `info@${OURS}`, `x@${FOREIGN}`]) {
     test(`mail from <${from}> is relayed to no other host by any recipient path`, async () => {
       const answers = await Promise.all(
         PATHS.map(
-          async (to) => [to, await sendRaw(world.server.smtp!.port, { from, to, raw: letter("relay") })] as const,
+          async (to) => [to, await sendRaw(world.server.smtp!.port, { from, to, raw: plainMessage("relay") })] as const,
         ),
       );
       assert.deepEqual(
@@ -104,7 +111,9 @@ describe("the platform is not an open relay", () => {
     await world.rule("*", "forward", "bob@there.example");
     try {
       const answers = await Promise.all(
-        PATHS.map(async (to) => [to, await sendRaw(world.server.smtp!.port, { to, raw: letter("caught") })] as const),
+        PATHS.map(
+          async (to) => [to, await sendRaw(world.server.smtp!.port, { to, raw: plainMessage("caught") })] as const,
+        ),
       );
       const taken = answers.filter(([, answer]) => answer.startsWith("250")).map(([to]) => to);
       assert.deepEqual(
@@ -130,7 +139,7 @@ describe("the platform is not an open relay", () => {
       ...(token !== undefined && { auth: { user: "api_token", pass: token } }),
     });
     try {
-      return (await transport.sendMail({ envelope: { from, to }, raw: letter("submitted", { from }) })).response;
+      return (await transport.sendMail({ envelope: { from, to }, raw: plainMessage("submitted", { from }) })).response;
     } catch (err) {
       return (err as { response?: string }).response ?? String(err);
     } finally {
@@ -158,13 +167,13 @@ describe("the platform is not an open relay", () => {
     const raw = (from: string, author: string) => ({
       from,
       recipients: [`y@${FOREIGN}`],
-      mime_message: letter("rest", { from: author }),
+      mime_message: plainMessage("rest", { from: author }),
     });
     const theirs = createApi({ ...world.server, account: { id: world.api.account } }, stranger);
     const refused: [string, number][] = [];
     for (const from of [
       `x@${FOREIGN}`,
-      `ada@${SENDERS}`,
+      `ada@${SENDER_DOMAIN}`,
       `x@sub.${OURS}`,
       `x@${OURS}.${FOREIGN}`,
       `x%${OURS}@${FOREIGN}`,

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { connect } from "node:tls";
 import { WebSocket } from "ws";
-import type { ServeServer } from "../../src/server/index.ts";
+import type { PlatformServer } from "../../src/server/index.ts";
 import { createScope } from "./dev-bench.ts";
 import { createApi, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
@@ -12,7 +12,7 @@ const ACCOUNT = "com.cloudflare.api.account";
 
 describe("a revoked token", () => {
   const scope = createScope();
-  let server: ServeServer;
+  let server: PlatformServer;
   let api: Api;
   before(async () => {
     server = await servePlatform(scope);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ServeServer } from "../../src/server/index.ts";
+import type { PlatformServer } from "../../src/server/index.ts";
 import { createScope } from "../interop/platform.ts";
 import { startScriptedServer } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 import { createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
@@ -9,7 +9,7 @@ import { createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-cli
 /** Zones on this server are authenticated from its own tables: public DNS does not contain them here. */
 describe("senders of incoming mail", () => {
   const scope = createScope();
-  let server: ServeServer;
+  let server: PlatformServer;
   let api: Api;
   let routed: string;
   const queries: string[] = [];

@@ -4,9 +4,9 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { json, text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
-import type { ServeServer } from "../../src/server/index.ts";
+import type { PlatformServer } from "../../src/server/index.ts";
 import { createScope } from "./dev-bench.ts";
-import { ask, createApi, formOf, servePlatform, TOKEN, type Api } from "./serve-client.ts";
+import { sendHttpRequest, createApi, formOf, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
 const HELLO = `export default { fetch: () => new Response("hello") }`;
 const BOUNDARY = "----formOfTheTests0123456789abcdef";
@@ -26,7 +26,7 @@ const SCRIPT = "workers/scripts/bad";
 
 describe("bad input to the API", { concurrency: true }, () => {
   const scope = createScope();
-  let server: ServeServer;
+  let server: PlatformServer;
   let api: Api;
   before(async () => {
     server = await servePlatform(scope);
@@ -37,7 +37,7 @@ describe("bad input to the API", { concurrency: true }, () => {
   after(async () => {
     // After any input, existing workers still respond and no resource has been created.
     try {
-      assert.equal((await ask(server, "/workers/good/")).body, "hello");
+      assert.equal((await sendHttpRequest(server, "/workers/good/")).body, "hello");
       assert.deepEqual(
         (await api.ok("get", "workers/scripts")).map(({ id }: { id: string }) => id),
         ["good", "other"],

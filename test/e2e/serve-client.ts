@@ -2,7 +2,7 @@ import { request as httpRequest, type Agent, type IncomingHttpHeaders } from "no
 import { text } from "node:stream/consumers";
 import { createTransport } from "nodemailer";
 import { silentLog } from "../../src/kernel/index.ts";
-import { startServe, type ServeOptions, type ServeServer } from "../../src/server/index.ts";
+import { startServe, type ServeOptions, type PlatformServer } from "../../src/server/index.ts";
 import { temporaryFolder } from "../support/serve.ts";
 import { FREE_PORTS } from "../support/free-ports.ts";
 
@@ -126,7 +126,7 @@ interface AskOptions {
  * Sends one HTTP request, with any Host header. Errors have `reusedSocket`: true if the server may have closed the idle
  * connection before the request arrived (RFC 9112 9.5).
  */
-export function ask(
+export function sendHttpRequest(
   { url }: Pick<Target, "url">,
   path: string,
   { host, method = "GET", headers = {}, body, agent }: AskOptions = {},
@@ -182,7 +182,7 @@ export const TOKEN = "t0ken-of-the-tests-0123456789-abcdefghij";
 export async function servePlatform(
   t: Scope,
   { env = {}, ...options }: Partial<ServeOptions> & { dataDir?: string } = {},
-): Promise<ServeServer> {
+): Promise<PlatformServer> {
   const { dataDir = await temporaryFolder(t), ...rest } = options;
   const server = await startServe({
     cwd: dataDir,

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { ServeServer } from "../../src/server/index.ts";
+import type { PlatformServer } from "../../src/server/index.ts";
 import { createScope } from "./dev-bench.ts";
 import { createApi, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
 /** Operations that the pages of an account and of its server need. */
 describe("an account and its server", () => {
   const scope = createScope();
-  let server: ServeServer;
+  let server: PlatformServer;
   let api: Api;
   before(async () => {
     server = await servePlatform(scope, { env: { REELPOST_HTTP_METRICS_TOKEN: "metrics-secret" } });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Agent } from "node:http";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, createApi, formOf, sendMail, servePlatform, TOKEN } from "./serve-client.ts";
+import { sendHttpRequest, createApi, formOf, sendMail, servePlatform, TOKEN } from "./serve-client.ts";
 
 /** Returns the source of a version that responds with its number over HTTP and SMTP. */
 const version = (number: number | string, before = "") => `export default {
@@ -30,10 +30,12 @@ test("no request fails during 25 deploys, rollbacks and secret changes, and ever
     ...Array.from({ length: 4 }, async () => {
       while (traffic.on) {
         const allowed = new Set(live);
-        const { status, body } = await ask(server, "/", { host: "busy.main.localhost", agent }).catch((err: Error) => ({
-          status: 0,
-          body: err.message,
-        }));
+        const { status, body } = await sendHttpRequest(server, "/", { host: "busy.main.localhost", agent }).catch(
+          (err: Error) => ({
+            status: 0,
+            body: err.message,
+          }),
+        );
         check("http", status === 200, body, allowed);
       }
     }),
@@ -64,7 +66,7 @@ test("no request fails during 25 deploys, rollbacks and secret changes, and ever
     }
     for (const old of before) if (old !== next) live.delete(old);
     assert.equal(
-      (await ask(server, "/", { host: "busy.main.localhost" })).body,
+      (await sendHttpRequest(server, "/", { host: "busy.main.localhost" })).body,
       next,
       "requests after the response reach the new version",
     );
@@ -95,7 +97,7 @@ test("two concurrent deploys succeed, a version that does not start changes noth
     .slice(0, 3);
   assert.deepEqual([...order].sort(), both.map((each) => each.deployment_id).sort());
   const winner = "abc"[both.findIndex((each) => each.deployment_id === order[0])];
-  const answers = async () => (await ask(server, "/workers/pair/")).body;
+  const answers = async () => (await sendHttpRequest(server, "/workers/pair/")).body;
   assert.equal(await answers(), winner, "the newest deployment responds");
   assert.deepEqual(
     (await api.ok("get", "workers/scripts/pair/versions")).items.map(({ number }: { number: number }) => number),
@@ -130,7 +132,7 @@ test("two concurrent deploys succeed, a version that does not start changes noth
   const met = new Set<string>();
   for (let i = 0; i < 200 && met.size < 2; i++) met.add(await answers());
   assert.equal(met.size, 2);
-  const named = await ask(server, "/workers/pair/", {
+  const named = await sendHttpRequest(server, "/workers/pair/", {
     headers: { "cloudflare-workers-version-overrides": `pair="${order[1]}"` },
   });
   assert.equal(named.body, "abc"[both.findIndex((each) => each.deployment_id === order[1])]);

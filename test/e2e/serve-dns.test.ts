@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { knotd, startKnot } from "../../src/zones/dns/provider/knot.testing.ts";
-import { ask, createApi, servePlatform, TOKEN, type Api } from "./serve-client.ts";
+import { sendHttpRequest, createApi, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
 
 const run = promisify(execFile);
@@ -133,7 +133,7 @@ test("a routed domain has an MTA-STS policy, with both its records and the polic
   });
   const api = createApi({ ...server, api: `${server.url}/client/v4` }, TOKEN);
   const zone = await newZone(api, "routed.example");
-  const policy = () => ask(server, "/.well-known/mta-sts.txt", { host: "mta-sts.routed.example" });
+  const policy = () => sendHttpRequest(server, "/.well-known/mta-sts.txt", { host: "mta-sts.routed.example" });
   assert.equal((await policy()).status, 404);
   await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
   const resolver = new Resolver();

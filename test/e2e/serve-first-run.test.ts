@@ -9,7 +9,7 @@ import { describe, test } from "node:test";
 import type { UserError } from "../../src/kernel/index.ts";
 import { startServe } from "../../src/server/index.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
-import { ask, createApi, servePlatform, TOKEN, type Scope } from "./serve-client.ts";
+import { sendHttpRequest, createApi, servePlatform, TOKEN, type Scope } from "./serve-client.ts";
 import { FREE_PORTS } from "../support/free-ports.ts";
 
 const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
@@ -220,7 +220,7 @@ describe("a server that cannot start", { concurrency: 2 }, () => {
       );
     }
     // Would fail if the first servers still held the lock or the HTTP port.
-    assert.equal((await ask(await servePlatform(t, { dataDir }), "/healthz")).status, 200);
+    assert.equal((await sendHttpRequest(await servePlatform(t, { dataDir }), "/healthz")).status, 200);
   });
 
   test("has a data directory that is in use", async (t) => {

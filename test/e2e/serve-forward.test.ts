@@ -4,7 +4,7 @@ import { createTransport } from "nodemailer";
 import { systemClock } from "../../src/kernel/index.ts";
 import { createAuthenticator } from "../../src/mail/authenticate/index.ts";
 import { startSink, type SinkMail } from "../../src/mail/outbound/outbound.testing.ts";
-import type { ServeServer } from "../../src/server/index.ts";
+import type { PlatformServer } from "../../src/server/index.ts";
 import { untilDelivered } from "../support/mail-world.ts";
 import { createScope } from "./dev-bench.ts";
 import { createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
@@ -35,7 +35,7 @@ const sink = await startSink({
 
 describe("mail through the platform", () => {
   const scope = createScope();
-  let server: ServeServer;
+  let server: PlatformServer;
   let api: Api;
   let zone: { id: string };
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { ServeServer } from "../../src/server/index.ts";
+import type { PlatformServer } from "../../src/server/index.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { createScope } from "./dev-bench.ts";
 import { createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
@@ -9,7 +9,7 @@ import { createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-cli
 
 describe("the message log", () => {
   const scope = createScope();
-  let server: ServeServer;
+  let server: PlatformServer;
   let api: Api;
   let zone: string;
   before(async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, createApi, servePlatform, TOKEN, type Scope } from "./serve-client.ts";
+import { sendHttpRequest, createApi, servePlatform, TOKEN, type Scope } from "./serve-client.ts";
 
 const version = (word: string) => `export default { fetch() { return new Response("${word}") } }`;
 
@@ -44,7 +44,7 @@ export async function manyWorkers(t: Scope, count: number, maxProcesses: number)
   );
   let most = 0;
   for (const name of names) {
-    assert.equal((await ask(server, "/", { host: `${name}.main.localhost` })).body, name);
+    assert.equal((await sendHttpRequest(server, "/", { host: `${name}.main.localhost` })).body, name);
     // Evicted processes may still be exiting.
     await untilProcesses((running) => running <= maxProcesses);
     most = Math.max(most, workerProcesses());
@@ -52,13 +52,13 @@ export async function manyWorkers(t: Scope, count: number, maxProcesses: number)
   assert.ok(most >= 2, `${most} concurrent processes`);
   // There are more concurrent requests than process slots, so they wait for each other.
   const crowd = await Promise.all(
-    names.slice(0, 4 * maxProcesses).map((name) => ask(server, "/", { host: `${name}.main.localhost` })),
+    names.slice(0, 4 * maxProcesses).map((name) => sendHttpRequest(server, "/", { host: `${name}.main.localhost` })),
   );
   assert.deepEqual(
     crowd.map(({ body }) => body),
     names.slice(0, 4 * maxProcesses),
   );
   await untilProcesses(none);
-  assert.equal((await ask(server, "/workers/w0/")).body, "w0");
+  assert.equal((await sendHttpRequest(server, "/workers/w0/")).body, "w0");
   assert.equal((await api.ok("get", "workers/scripts")).length, count);
 }

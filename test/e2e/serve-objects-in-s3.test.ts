@@ -5,15 +5,15 @@ import { readdir, readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from "@aws-sdk/client-s3";
 import { padded, tusCreate, TUS } from "../faults/stream/senders.ts";
-import { settled, until } from "../faults/stream/server.ts";
+import { waitForFinalState, until } from "../faults/stream/server.ts";
 import { startFaultyS3 } from "../support/faulty-s3.ts";
-import { letter, mailWorldOf, sendRaw } from "../support/mail-world.ts";
+import { plainMessage, mailFixtureOf, sendRaw } from "../support/mail-world.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { startCluster, type Cluster } from "../support/postgres.ts";
 import { programEntry } from "../support/program.ts";
 import { createS3Client, onS3, type TestBucket } from "../support/radosgw.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
-import { ask, createApi, sendMail, TOKEN } from "./serve-client.ts";
+import { sendHttpRequest, createApi, sendMail, TOKEN } from "./serve-client.ts";
 
 const MIB = 1024 * 1024;
 const REJECTS = `export default { email(message) { message.setReject("handled"); } };`;
@@ -95,7 +95,7 @@ onS3((openBucket) => {
       const head = await fetch(new URL(path, two.ready.url), { method: "HEAD", headers: TUS });
       assert.equal(head.headers.get("upload-offset"), String(half));
       assert.equal((await patch(half, bytes.subarray(half), two.ready.url)).status, 204);
-      const video = await settled({ api: b }, uid);
+      const video = await waitForFinalState({ api: b }, uid);
       assert.equal(video.status.state, "ready");
       const original = await b.call("get", `stream/${uid}`);
       assert.equal(original.body.result.size, bytes.length);
@@ -171,13 +171,13 @@ onS3((openBucket) => {
         },
       });
       const api = createApi(server.ready, TOKEN);
-      const mail = await mailWorldOf(server.ready, "routed.example");
+      const mail = await mailFixtureOf(server.ready, "routed.example");
       await mail.destination("somebody@next.example");
       await mail.rule("*", "forward", "somebody@next.example");
       const sendBytes = (size: number) =>
         sendRaw(server.ready.smtp!.port, {
           to: "info@routed.example",
-          raw: letter("Hello", {
+          raw: plainMessage("Hello", {
             body: "x"
               .repeat(70)
               .concat("\r\n")
@@ -197,10 +197,10 @@ onS3((openBucket) => {
         });
       const watched = await tusCreate(server, bytes.length);
       assert.equal((await patch(watched.path)).status, 204);
-      assert.equal((await settled({ api }, watched.uid)).status.state, "ready");
+      assert.equal((await waitForFinalState({ api }, watched.uid)).status.state, "ready");
       const segment = await firstSegment(`${server.ready.url}/${watched.uid}/manifest/video.m3u8`);
       assert.equal((await fetch(segment)).status, 200);
-      assert.equal((await ask(server.ready, "/readyz?role=api")).status, 200);
+      assert.equal((await sendHttpRequest(server.ready, "/readyz?role=api")).status, 200);
 
       proxy.fault = () => ({ kind: "reset" });
       const [put, get, small] = await Promise.all([
@@ -214,8 +214,11 @@ onS3((openBucket) => {
       assert.equal(seen.status, 200);
       assert.match(smallMail, /^250 /);
       assert.match(largeMail, /^451 4\.3\.0 /);
-      await until(async () => (await ask(server.ready, "/readyz?role=api")).status === 503, "the bucket is missed");
-      assert.equal((await ask(server.ready, "/readyz?role=smtp")).status, 200);
+      await until(
+        async () => (await sendHttpRequest(server.ready, "/readyz?role=api")).status === 503,
+        "the bucket is missed",
+      );
+      assert.equal((await sendHttpRequest(server.ready, "/readyz?role=smtp")).status, 200);
       const { path } = await tusCreate(server, bytes.length);
       assert.equal((await patch(path)).status, 503);
       proxy.fault = () => ({ kind: "status", status: 403, code: "QuotaExceeded" });
@@ -230,7 +233,10 @@ onS3((openBucket) => {
       assert.equal(head.headers.get("upload-offset"), "0");
       assert.equal((await patch(path)).status, 204);
       assert.match(await sendBytes(200_000), /^250 /);
-      await until(async () => (await ask(server.ready, "/readyz?role=api")).status === 200, "the bucket is found");
+      await until(
+        async () => (await sendHttpRequest(server.ready, "/readyz?role=api")).status === 200,
+        "the bucket is found",
+      );
       assert.deepEqual(await server.stop(), { code: 0, signal: null });
     },
   );

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { ServeServer } from "../../src/server/index.ts";
+import type { PlatformServer } from "../../src/server/index.ts";
 import { needsFfmpeg } from "../support/media.ts";
 import { createScope } from "./dev-bench.ts";
-import { ask, createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
+import { sendHttpRequest, createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
 describe("the status of a server", { concurrency: true }, () => {
   const scope = createScope();
-  let server: ServeServer;
+  let server: PlatformServer;
   let api: Api;
   before(async () => {
     server = await servePlatform(scope);
     api = createApi(server, TOKEN);
   });
   after(() => scope.close());
-  const get = async (path: string, options = {}) => ask(server, path, options);
+  const get = async (path: string, options = {}) => sendHttpRequest(server, path, options);
 
   test("reports that it is alive and ready", async () => {
     for (const [path, words] of [
@@ -99,7 +99,10 @@ describe("the status of a server", { concurrency: true }, () => {
         { authorization: "Bearer wrong-one" },
         { authorization: `Bearer ${TOKEN}` },
         { authorization: "Bearer scrape-me" },
-      ].map(async (sent) => (await ask(guarded, "/metrics", { headers: sent as Record<string, string> })).status),
+      ].map(
+        async (sent) =>
+          (await sendHttpRequest(guarded, "/metrics", { headers: sent as Record<string, string> })).status,
+      ),
     );
     assert.deepEqual(statuses, [403, 403, 403, 200]);
   });

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { Agent } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startCluster, type Cluster } from "../support/postgres.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
-import { ask, createApi, sendMail, TOKEN, type Scope } from "./serve-client.ts";
+import { sendHttpRequest, createApi, sendMail, TOKEN, type Scope } from "./serve-client.ts";
 
 const WORKER = `export default {
   fetch() { return new Response("hello"); },
@@ -23,6 +23,26 @@ async function serversOf(pid: number): Promise<number[]> {
     if (servers.length === 2) return servers;
     await sleep(50);
   }
+}
+
+/** True if the process has accepted one of these connections. */
+function hasConnection(pid: number, sockets: readonly Socket[]): boolean {
+  const ports = new Set(sockets.map(({ localPort }) => localPort));
+  // Columns: number, local address, remote address, state, queues, timers, retransmits, user, timeout, inode.
+  const inodes = readFileSync("/proc/net/tcp", "utf8")
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , remote]) => ports.has(Number.parseInt(remote?.split(":")[1] ?? "0", 16)))
+    .map((columns) => `socket:[${columns[9]}]`);
+  const opened = readdirSync(`/proc/${pid}/fd`).map((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`);
+    } catch {
+      // Closed meanwhile.
+      return "";
+    }
+  });
+  return inodes.some((inode) => opened.includes(inode));
 }
 
 /** The supervisor also has child processes of programs such as ffmpeg. */
@@ -68,14 +88,19 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
     await api.deploy("greeter", WORKER);
     const servers = await serversOf(server.child.pid!);
     for (let n = 0; n < 10; n++) {
-      assert.equal((await ask(server.ready, "/", { host: "greeter.main.localhost" })).body, "hello");
+      assert.equal((await sendHttpRequest(server.ready, "/", { host: "greeter.main.localhost" })).body, "hello");
       assert.match((await sendMail(server.ready, "greeter@main.localhost")).text, /^555 .*seen/);
     }
 
     // Opens connections until both processes have one.
     const { port } = new URL(server.ready.url);
-    const sockets = Array.from({ length: 30 }, () => connect(Number(port), "127.0.0.1"));
-    await Promise.all(sockets.map((socket) => once(socket, "connect")));
+    const sockets: Socket[] = [];
+    while (!servers.every((pid) => hasConnection(pid, sockets))) {
+      assert.ok(sockets.length < 500, "both processes accept connections");
+      const socket = connect(Number(port), "127.0.0.1");
+      await once(socket, "connect");
+      sockets.push(socket);
+    }
     const closed = new Set<unknown>();
     for (const socket of sockets) {
       socket.on("error", () => {}).on("close", () => closed.add(socket));
@@ -106,7 +131,7 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
     // The idle connections of earlier requests may belong to the killed process.
     const agent = new Agent();
     for (let n = 0; n < 20; n++)
-      assert.equal((await ask(server.ready, "/", { host: "greeter.main.localhost", agent })).body, "hello");
+      assert.equal((await sendHttpRequest(server.ready, "/", { host: "greeter.main.localhost", agent })).body, "hello");
     await serversOf(server.child.pid!);
     assert.ok(closed.size < sockets.length, "the other process keeps its connections");
     assert.match(server.log(), /"process":2/);
@@ -116,7 +141,7 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
     const replaced = await serversOf(server.child.pid!);
     process.kill(server.child.pid!, "SIGHUP");
     while (!server.log().includes("serve: all processes restarted")) {
-      assert.equal((await ask(server.ready, "/", { host: "greeter.main.localhost", agent })).body, "hello");
+      assert.equal((await sendHttpRequest(server.ready, "/", { host: "greeter.main.localhost", agent })).body, "hello");
       assert.match((await sendMail(server.ready, "greeter@main.localhost")).text, /^(555 .*seen|421 4\.3\.2 )/);
     }
     for (const pid of await serversOf(server.child.pid!)) assert.ok(!replaced.includes(pid));

@@ -5,7 +5,16 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startCluster, type Cluster } from "../support/postgres.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
-import { ask, createApi, sendMail, servePlatform, TOKEN, type Api, type Scope, type Target } from "./serve-client.ts";
+import {
+  sendHttpRequest,
+  createApi,
+  sendMail,
+  servePlatform,
+  TOKEN,
+  type Api,
+  type Scope,
+  type Target,
+} from "./serve-client.ts";
 
 const saying = (word: string) => `
 import { DurableObject } from "cloudflare:workers";
@@ -48,7 +57,7 @@ async function connect(api: Api) {
   });
   await api.deploy("caller", CALLER, { bindings: [{ type: "service", name: "API", service: "api" }] });
   const web = async (target: Target, host: string, agent?: Agent) => {
-    const { status, body } = await ask(target, "/", { host, ...(agent && { agent }) });
+    const { status, body } = await sendHttpRequest(target, "/", { host, ...(agent && { agent }) });
     return `${status} ${body}`;
   };
   const requests = {
@@ -71,7 +80,7 @@ test("a worker is renamed under constant traffic: no request fails, and a new wo
   };
   await api.deploy("api", saying("old"), objects);
   const { zone, requests } = await connect(api);
-  const count = async () => (await ask(server, "/count", { host: "www.example.com" })).body;
+  const count = async () => (await sendHttpRequest(server, "/count", { host: "www.example.com" })).body;
   assert.deepEqual([await count(), await count()], ["1", "2"]);
 
   const traffic = { on: true, done: 0, wrong: [] as string[] };
@@ -93,8 +102,8 @@ test("a worker is renamed under constant traffic: no request fails, and a new wo
     });
     assert.deepEqual([renamed.id, renamed.name], [id, next]);
     assert.deepEqual(await api.refused("get", `workers/workers/${name}`), [404, 10007]);
-    assert.equal((await ask(server, "/", { host: `${name}.main.localhost` })).status, 404);
-    assert.equal((await ask(server, "/", { host: `${next}.main.localhost` })).body, "old s3cret");
+    assert.equal((await sendHttpRequest(server, "/", { host: `${name}.main.localhost` })).status, 404);
+    assert.equal((await sendHttpRequest(server, "/", { host: `${next}.main.localhost` })).body, "old s3cret");
     const { done } = traffic;
     while (traffic.done < done + 10) await sleep(5);
     name = next;
@@ -106,8 +115,8 @@ test("a worker is renamed under constant traffic: no request fails, and a new wo
   assert.equal(await count(), "3", "the Durable Object keeps its data");
 
   await api.deploy("api", saying("new"), { ...objects, bindings: objects.bindings.slice(1) });
-  assert.equal((await ask(server, "/", { host: "api.main.localhost" })).body, "new ");
-  assert.equal((await ask(server, "/count", { host: "api.main.localhost" })).body, "1");
+  assert.equal((await sendHttpRequest(server, "/", { host: "api.main.localhost" })).body, "new ");
+  assert.equal((await sendHttpRequest(server, "/count", { host: "api.main.localhost" })).body, "1");
   assert.deepEqual(await api.ok("get", "workers/scripts/api/secrets"), []);
   assert.deepEqual(await Promise.all(Object.values(requests).map((send) => send(server))), [
     "200 old s3cret",

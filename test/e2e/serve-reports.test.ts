@@ -4,15 +4,15 @@ import { gzipSync } from "node:zlib";
 import { runCli } from "../../src/cli/cli.testing.ts";
 import { aggregateXml, reportMessage } from "../../src/mail/dmarc-reports/report-file.testing.ts";
 import { TOKEN } from "./serve-client.ts";
-import { SENDERS, sendRaw, startMailWorld } from "../support/mail-world.ts";
+import { SENDER_DOMAIN, sendRaw, startMailFixture } from "../support/mail-world.ts";
 
 const DAY = 86_400_000;
 
 test("a DMARC report received by SMTP appears in the statistics of its domain, and in no other", async (t) => {
-  const { server, api, zone, domain, newZone } = await startMailWorld(t);
-  const [senders] = await api.ok("get", `/zones?name=${SENDERS}`);
+  const { server, api, zone, domain, newZone } = await startMailFixture(t);
+  const [senders] = await api.ok("get", `/zones?name=${SENDER_DOMAIN}`);
   await api.ok("post", `/zones/${senders.id}/dns_records`, {
-    body: { type: "TXT", name: `_dmarc.${SENDERS}`, content: '"v=DMARC1; p=reject"', ttl: 300 },
+    body: { type: "TXT", name: `_dmarc.${SENDER_DOMAIN}`, content: '"v=DMARC1; p=reject"', ttl: 300 },
   });
   const other = await newZone("other.example");
   const { rua_prefix: prefix } = await api.ok("patch", `/zones/${zone}/email/auth/dmarc-reports`, {
@@ -25,7 +25,7 @@ test("a DMARC report received by SMTP appears in the statistics of its domain, a
     begin,
     records: [{ count: 20 }, { ip: "198.51.100.7", count: 5, dkim: "fail", spf: "fail", disposition: "reject" }],
   });
-  const raw = reportMessage(gzipSync(xml), "application/gzip", `reports@${SENDERS}`);
+  const raw = reportMessage(gzipSync(xml), "application/gzip", `reports@${SENDER_DOMAIN}`);
   const { port } = server.smtp!;
   for (let i = 0; i < 2; i++) assert.match(await sendRaw(port, { to: `${prefix}@fwd.${domain}`, raw }), /^250 /);
   const statistics = await api.ok("get", `/zones/${zone}/email/auth/dmarc-reports/statistics`);
@@ -41,7 +41,7 @@ test("a DMARC report received by SMTP appears in the statistics of its domain, a
   );
   assert.deepEqual(
     statistics.reporters.map(({ org_name, sender }: { org_name: string; sender: string }) => `${org_name} ${sender}`),
-    [`Big Mail ${SENDERS}`],
+    [`Big Mail ${SENDER_DOMAIN}`],
   );
   const shown = await runCli(["email", "dmarc", "report", domain], {
     cwd: process.cwd(),

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startOtlpReceiver, valuesOf, type OtlpReceiver } from "../support/otlp-receiver.ts";
 import { startNextHop } from "../support/next-hop.ts";
-import { ask, createApi, sendMail, servePlatform, TOKEN, type Scope } from "./serve-client.ts";
+import { sendHttpRequest, createApi, sendMail, servePlatform, TOKEN, type Scope } from "./serve-client.ts";
 
 const WORKER = `
 export default {
@@ -50,23 +50,23 @@ test(
 
     await t.test("a request continues the caller's trace, and the worker receives its span", async () => {
       const headers = { traceparent: `00-${TRACE}-${PARENT}-01`, tracestate: "vendor=1" };
-      const { body } = await ask(server, "/page?token=hidden", { host, headers });
+      const { body } = await sendHttpRequest(server, "/page?token=hidden", { host, headers });
       const seen = JSON.parse(body) as { traceparent: string; tracestate: string };
       const [version, trace, span, flags] = seen.traceparent.split("-");
       assert.deepEqual([version, trace, flags, seen.tracestate], ["00", TRACE, "01", "vendor=1"]);
       assert.notEqual(span, PARENT);
-      const malformed = await ask(server, "/", { host, headers: { traceparent: "00-zz-1-01" } });
+      const malformed = await sendHttpRequest(server, "/", { host, headers: { traceparent: "00-zz-1-01" } });
       assert.match(
         (JSON.parse(malformed.body) as typeof seen).traceparent,
         /^00-(?!0{32})[0-9a-f]{32}-[0-9a-f]{16}-01$/,
       );
-      const unsampled = await ask(server, "/unsampled", {
+      const unsampled = await sendHttpRequest(server, "/unsampled", {
         host,
         headers: { traceparent: `00-${TRACE.replace("4", "5")}-${PARENT}-00` },
       });
       assert.match((JSON.parse(unsampled.body) as typeof seen).traceparent, /-00$/);
     });
-    assert.equal((await ask(server, "/throw", { host })).status, 500);
+    assert.equal((await sendHttpRequest(server, "/throw", { host })).status, 500);
     assert.equal((await sendMail(server, `traced@main.localhost`)).code, 250);
     await api.ok("post", "email/routing/addresses", { body: { email: "ada@example.net" } });
     const { uploadURL } = await api.ok("post", "stream/direct_upload", { body: { maxDurationSeconds: 60 } });
@@ -147,9 +147,12 @@ test("sends nothing unless telemetry is enabled, and leaves trace headers unchan
   const { REELPOST_TELEMETRY_ENABLED: _, ...env } = settings(collector.url);
   const { server } = await serveTraced(t, env);
   const traceparent = `00-${TRACE}-${PARENT}-01`;
-  const { body } = await ask(server, "/", { host, headers: { traceparent } });
+  const { body } = await sendHttpRequest(server, "/", { host, headers: { traceparent } });
   assert.equal((JSON.parse(body) as { traceparent: string }).traceparent, traceparent);
-  assert.equal((JSON.parse((await ask(server, "/", { host })).body) as { traceparent: null }).traceparent, null);
+  assert.equal(
+    (JSON.parse((await sendHttpRequest(server, "/", { host })).body) as { traceparent: null }).traceparent,
+    null,
+  );
   await server.close();
   assert.deepEqual(collector.requests, []);
 });

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startCluster, type Cluster } from "../support/postgres.ts";
 import { openEventStream } from "../support/event-stream.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
-import { ask, createApi, formOf, sendMail, TOKEN, type Scope } from "./serve-client.ts";
+import { sendHttpRequest, createApi, formOf, sendMail, TOKEN, type Scope } from "./serve-client.ts";
 
 const saying = (word: string) => `export default {
   async fetch(request, env) {
@@ -49,9 +49,9 @@ describe("two processes on one PostgreSQL", async () => {
     ];
     await a.deploy("pair", saying("first"), { bindings });
     const there = (options = {}) =>
-      ask(two.ready, "/", { host: "pair.main.localhost", ...options }).then(({ body }) => body);
+      sendHttpRequest(two.ready, "/", { host: "pair.main.localhost", ...options }).then(({ body }) => body);
     const here = (options = {}) =>
-      ask(one.ready, "/", { host: "pair.main.localhost", ...options }).then(({ body }) => body);
+      sendHttpRequest(one.ready, "/", { host: "pair.main.localhost", ...options }).then(({ body }) => body);
     assert.equal(await there({ method: "PUT", body: "from two" }), "first s3cret from two");
     assert.equal(await here(), "first s3cret from two");
     assert.equal((await b.ok("get", "workers/scripts")).length, 1);
@@ -112,7 +112,7 @@ describe("two processes on one PostgreSQL", async () => {
 
     await b.ok("delete", "workers/scripts/pair");
     await until(
-      async () => (await ask(one.ready, "/", { host: "pair.main.localhost" })).status === 404,
+      async () => (await sendHttpRequest(one.ready, "/", { host: "pair.main.localhost" })).status === 404,
       "the deleted worker no longer responds",
     );
     for (const each of [one, two]) assert.deepEqual(await each.stop(), { code: 0, signal: null });
@@ -179,19 +179,19 @@ describe("two processes on one PostgreSQL", async () => {
     };
     const host = "apart.main.localhost";
     await api.deploy("apart", saying("one"), metadata);
-    assert.equal((await ask(back!.ready, "/", { host })).body, "one s3cret null");
-    assert.equal((await ask(back!.ready, "/workers/apart/")).status, 200);
+    assert.equal((await sendHttpRequest(back!.ready, "/", { host })).body, "one s3cret null");
+    assert.equal((await sendHttpRequest(back!.ready, "/workers/apart/")).status, 200);
     assert.match((await sendMail(post!.ready, "apart@main.localhost")).text, /^555 .*one/);
     await api.ok("put", "workers/scripts/apart", { body: formOf(saying("two"), metadata) });
     await until(
-      async () => (await ask(back!.ready, "/", { host })).body.startsWith("two"),
+      async () => (await sendHttpRequest(back!.ready, "/", { host })).body.startsWith("two"),
       "the deployed version responds",
     );
     // Endpoints of other roles are absent.
-    assert.equal((await ask(front!.ready, "/", { host })).status, 404);
-    assert.equal((await ask(front!.ready, "/workers/apart/")).status, 404);
-    assert.equal((await ask(back!.ready, "/client/v4/user")).status, 404);
-    for (const each of [front, back, post]) assert.equal((await ask(each!.ready, "/healthz")).body, "ok\n");
+    assert.equal((await sendHttpRequest(front!.ready, "/", { host })).status, 404);
+    assert.equal((await sendHttpRequest(front!.ready, "/workers/apart/")).status, 404);
+    assert.equal((await sendHttpRequest(back!.ready, "/client/v4/user")).status, 404);
+    for (const each of [front, back, post]) assert.equal((await sendHttpRequest(each!.ready, "/healthz")).body, "ok\n");
   });
 
   test("a process of another installation is rejected", async (t) => {

@@ -5,9 +5,9 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
 import { createManualClock } from "../../src/kernel/index.ts";
-import type { ServeServer } from "../../src/server/index.ts";
+import type { PlatformServer } from "../../src/server/index.ts";
 import { createScope } from "./dev-bench.ts";
-import { ask, createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
+import { sendHttpRequest, createApi, sendMail, servePlatform, TOKEN, type Api } from "./serve-client.ts";
 
 const WORKER = `
 export default {
@@ -42,7 +42,7 @@ export default {
 describe("a deployed worker", { concurrency: true }, () => {
   const scope = createScope();
   const clock = createManualClock(Date.parse("2026-11-21T09:59:30Z"));
-  let server: ServeServer;
+  let server: PlatformServer;
   let api: Api;
   let namespace: string;
   const host = "mail.main.localhost";
@@ -62,15 +62,15 @@ describe("a deployed worker", { concurrency: true }, () => {
   after(() => scope.close());
 
   test("responds on its own hostname and under /workers/", async () => {
-    const { status, body, headers } = await ask(server, "/a%20b/c?d=1&d=2", { host });
+    const { status, body, headers } = await sendHttpRequest(server, "/a%20b/c?d=1&d=2", { host });
     assert.deepEqual(
       [status, headers["x-made-by"], JSON.parse(body)],
       [201, "worker", { method: "GET", url: `http://${host}/a%20b/c?d=1&d=2`, host, greeting: "hi", ip: "127.0.0.1" }],
     );
     const { port } = new URL(server.url);
     for (const name of [`MAIL.Main.LocalHost:${port}`, "mail.main.localhost."])
-      assert.equal((await ask(server, "/", { host: name })).status, 201, name);
-    const path = await ask(server, "/workers/mail/a%20b/c?d=1&d=2", { method: "DELETE" });
+      assert.equal((await sendHttpRequest(server, "/", { host: name })).status, 201, name);
+    const path = await sendHttpRequest(server, "/workers/mail/a%20b/c?d=1&d=2", { method: "DELETE" });
     assert.deepEqual(JSON.parse(path.body), {
       method: "DELETE",
       url: `http://127.0.0.1:${port}/a%20b/c?d=1&d=2`,
@@ -78,20 +78,20 @@ describe("a deployed worker", { concurrency: true }, () => {
       greeting: "hi",
       ip: "127.0.0.1",
     });
-    assert.equal(JSON.parse((await ask(server, "/workers/mail")).body).url, `http://127.0.0.1:${port}/`);
+    assert.equal(JSON.parse((await sendHttpRequest(server, "/workers/mail")).body).url, `http://127.0.0.1:${port}/`);
     // On its own host, a worker receives requests for every path, including paths that the platform uses.
     assert.equal(
-      JSON.parse((await ask(server, "/client/v4/user", { host })).body).url,
+      JSON.parse((await sendHttpRequest(server, "/client/v4/user", { host })).body).url,
       `http://${host}/client/v4/user`,
     );
   });
 
   test("responds to HEAD without a body, and passes redirects through", async () => {
-    const head = await ask(server, "/", { host, method: "HEAD" });
+    const head = await sendHttpRequest(server, "/", { host, method: "HEAD" });
     assert.deepEqual([head.status, head.body, head.headers["x-made-by"]], [201, "", "worker"]);
-    const redirect = await ask(server, "/forward", { host });
+    const redirect = await sendHttpRequest(server, "/forward", { host });
     assert.deepEqual([redirect.status, redirect.headers.location], [302, "https://example.com/elsewhere"]);
-    assert.equal((await ask(server, "/throw", { host })).status, 500);
+    assert.equal((await sendHttpRequest(server, "/throw", { host })).status, 500);
   });
 
   test("streams in both directions concurrently", async () => {
@@ -107,7 +107,10 @@ describe("a deployed worker", { concurrency: true }, () => {
     request.end();
     await once(response.resume(), "end");
     const large = "x".repeat(5_000_000);
-    assert.equal((await ask(server, "/echo", { host, method: "POST", body: large })).body, large.toUpperCase());
+    assert.equal(
+      (await sendHttpRequest(server, "/echo", { host, method: "POST", body: large })).body,
+      large.toUpperCase(),
+    );
   });
 
   test("accepts WebSockets", async (t) => {
@@ -148,7 +151,7 @@ describe("a deployed worker", { concurrency: true }, () => {
       ["/nothing", undefined],
       ["/", "a.b.c.localhost"],
     ] as const) {
-      const { status, body } = await ask(server, path, name === undefined ? {} : { host: name });
+      const { status, body } = await sendHttpRequest(server, path, name === undefined ? {} : { host: name });
       const platformPage = name === "a.b.c.localhost";
       assert.equal(status, platformPage ? 200 : 404, `${name} ${path}: ${body}`);
     }
@@ -157,8 +160,8 @@ describe("a deployed worker", { concurrency: true }, () => {
   test("has no hostname while its subdomain is disabled or after it is deleted", async () => {
     await api.deploy("closed", `export default { fetch: () => new Response("open"), email() {} }`);
     const everywhere = async () => [
-      (await ask(server, "/", { host: "closed.main.localhost" })).status,
-      (await ask(server, "/workers/closed/")).status,
+      (await sendHttpRequest(server, "/", { host: "closed.main.localhost" })).status,
+      (await sendHttpRequest(server, "/workers/closed/")).status,
       (await sendMail(server, "closed@main.localhost")).code,
     ];
     assert.deepEqual(await everywhere(), [200, 200, 250]);
@@ -189,7 +192,7 @@ describe("a deployed worker", { concurrency: true }, () => {
     await api.deploy("web", `export default { fetch: () => new Response("web") }`);
     assert.equal((await sendMail(server, "web@main.localhost")).code, 451);
     await api.deploy("post", `export default { email() {} }`);
-    assert.equal((await ask(server, "/", { host: "post.main.localhost" })).status, 500);
+    assert.equal((await sendHttpRequest(server, "/", { host: "post.main.localhost" })).status, 500);
   });
 
   test("runs at its scheduled times", async () => {
@@ -218,11 +221,10 @@ describe("a deployed worker", { concurrency: true }, () => {
     ] as const) {
       const other = await servePlatform(t, { env });
       await createApi(other, TOKEN).deploy("seen", source);
-      assert.deepEqual(JSON.parse((await ask(other, "/", { host: "seen.main.localhost", headers: forged })).body), [
-        url,
-        ip,
-        null,
-      ]);
+      assert.deepEqual(
+        JSON.parse((await sendHttpRequest(other, "/", { host: "seen.main.localhost", headers: forged })).body),
+        [url, ip, null],
+      );
     }
   });
 
@@ -231,8 +233,8 @@ describe("a deployed worker", { concurrency: true }, () => {
     const there = createApi(other, TOKEN);
     await there.deploy("hello", `export default { fetch: () => new Response("hello") }`);
     await there.ok("put", "workers/subdomain", { body: { subdomain: "acme" } });
-    assert.equal((await ask(other, "/", { host: "hello.main.localhost" })).status, 404);
-    assert.equal((await ask(other, "/", { host: "hello.acme.localhost" })).body, "hello");
-    assert.equal((await ask(other, "/workers/hello/")).body, "hello");
+    assert.equal((await sendHttpRequest(other, "/", { host: "hello.main.localhost" })).status, 404);
+    assert.equal((await sendHttpRequest(other, "/", { host: "hello.acme.localhost" })).body, "hello");
+    assert.equal((await sendHttpRequest(other, "/workers/hello/")).body, "hello");
   });
 });

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, createApi, TOKEN } from "../e2e/serve-client.ts";
+import { sendHttpRequest, createApi, TOKEN } from "../e2e/serve-client.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { programEntry } from "../support/program.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
@@ -74,7 +74,7 @@ async function createServerData(t: TestContext) {
     bindings: [{ type: "durable_object_namespace", name: "NOTES", class_name: "Notes" }],
     migrations: { new_tag: "v1", steps: [{ new_sqlite_classes: ["Notes"] }] },
   });
-  assert.equal((await ask(server.ready, "/", { host: "notes.main.localhost" })).body, "added");
+  assert.equal((await sendHttpRequest(server.ready, "/", { host: "notes.main.localhost" })).body, "added");
   const form = new FormData();
   form.set("file", new Blob([new Uint8Array(readFileSync(await clip()))]), "clip.mp4");
   const { uid } = await api.ok("post", "stream", { body: form });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, createApi, TOKEN } from "../e2e/serve-client.ts";
+import { sendHttpRequest, createApi, TOKEN } from "../e2e/serve-client.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
 import { killRepeatedly } from "./durable-objects/kills.ts";
 
@@ -38,7 +38,7 @@ test("an alarm fires without a request after a kill -9 of the server", async (t)
     ],
     migrations: { new_tag: "v1", steps: [{ new_sqlite_classes: ["Clock"] }] },
   });
-  assert.equal((await ask(killedServer.ready, "/2000", { host: "clocks.main.localhost" })).body, "set");
+  assert.equal((await sendHttpRequest(killedServer.ready, "/2000", { host: "clocks.main.localhost" })).body, "set");
   killedServer.child.kill("SIGKILL");
   await killedServer.exited;
   const newServer = await spawnServe(t, { dataDirectory, env });

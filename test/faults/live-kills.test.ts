@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { createScope } from "../interop/platform.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { openCuttableProxy, push, rtmp, rtmpPort, srt, type Publisher } from "./live/publishers.ts";
-import { picturesOf, readRuns } from "./live/recorded.ts";
+import { videoFrameCount, readRuns } from "./live/recorded.ts";
 import { descendantsOf, startLiveServer, type Input, type LiveServer } from "./live/server.ts";
 import { until } from "./stream/server.ts";
 
@@ -123,7 +123,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
       for (const run of runs) assert.equal(run.length, 3, JSON.stringify(run));
       const unaffectedRuns = await readRuns(video2.playback.hls);
       assert.equal(unaffectedRuns.length, 1);
-      assert.ok(Math.abs(picturesOf(unaffectedRuns) - video2.duration * 25) < 3, JSON.stringify(unaffectedRuns));
+      assert.ok(Math.abs(videoFrameCount(unaffectedRuns) - video2.duration * 25) < 3, JSON.stringify(unaffectedRuns));
       await server.noted(other, ["connected", "client_disconnect"]);
     },
   );

@@ -8,7 +8,7 @@ import { createScope } from "../interop/platform.ts";
 import { clip, countFrames, needsFfmpeg, X264, type ClipRecipe } from "../support/media.ts";
 import { publishTags, tagsOf } from "./live/flv-publisher.ts";
 import { push, rtmp, rtmpPort, type Publisher } from "./live/publishers.ts";
-import { picturesOf, readRuns, readWhole, type RecordedTrack } from "./live/recorded.ts";
+import { videoFrameCount, readRuns, readWhole, type RecordedTrack } from "./live/recorded.ts";
 import { startLiveServer, type Input, type LiveServer } from "./live/server.ts";
 import { until } from "./stream/server.ts";
 
@@ -34,8 +34,8 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
       const runs = await readRuns(playback.hls);
       assert.equal(runs.length, 1);
       assert.ok(
-        Math.abs(picturesOf(runs) - duration * 25) < 3 && duration > 5,
-        `${picturesOf(runs)} frames in ${duration} s`,
+        Math.abs(videoFrameCount(runs) - duration * 25) < 3 && duration > 5,
+        `${videoFrameCount(runs)} frames in ${duration} s`,
       );
       await server.noted(steady, ["connected", "client_disconnect"]);
       assert.ok(!server.log().includes('"level":50'), server.log());
@@ -51,9 +51,9 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
     } = await server.recording(input);
     const runs = await readRuns(hls);
     assert.equal(runs.length, 1, JSON.stringify(runs));
-    assert.ok(Math.abs(picturesOf(runs) - videoFrames) <= 1, `${picturesOf(runs)} of ${videoFrames} frames`);
+    assert.ok(Math.abs(videoFrameCount(runs) - videoFrames) <= 1, `${videoFrameCount(runs)} of ${videoFrames} frames`);
     const whole = await readWhole(hls);
-    assert.deepEqual([whole.words, whole.videoFrames], ["", picturesOf(runs)]);
+    assert.deepEqual([whole.words, whole.videoFrames], ["", videoFrameCount(runs)]);
     assert.equal(whole.audioFrames > 0, sound);
     return runs[0]!;
   }
@@ -111,7 +111,7 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
       runs.map((run) => run.map(({ kind }) => kind)),
       [["video", "audio"], ["audio"], ["video", "audio"]],
     );
-    assert.ok(Math.abs(picturesOf(runs) - (await countFrames(files[1]))) <= 2, JSON.stringify(runs));
+    assert.ok(Math.abs(videoFrameCount(runs) - (await countFrames(files[1]))) <= 2, JSON.stringify(runs));
     await server.noted(long, [
       "connected",
       "new_configuration_accepted",
@@ -171,7 +171,7 @@ describe("faulty publishers while another broadcast continues", { ...needsFfmpeg
     const runs = await readRuns(video.playback.hls);
     assert.equal(runs.length, 3, JSON.stringify(runs));
     assert.ok(
-      Math.abs(picturesOf(runs) - 225) <= 3 && Math.abs(video.duration - 9) < 0.5,
+      Math.abs(videoFrameCount(runs) - 225) <= 3 && Math.abs(video.duration - 9) < 0.5,
       JSON.stringify([video.duration, runs]),
     );
     for (const [videoFrames, sound] of runs)

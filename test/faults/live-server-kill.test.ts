@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { temporaryFolder } from "../support/serve.ts";
 import { publishTags, tagsOf } from "./live/flv-publisher.ts";
-import { picturesOf, readRuns } from "./live/recorded.ts";
+import { videoFrameCount, readRuns } from "./live/recorded.ts";
 import { startLiveServer } from "./live/server.ts";
 import { until } from "./stream/server.ts";
 
@@ -56,7 +56,7 @@ test(
       const kept = runs[0]!.map(({ last }) => last * 1000);
       t.diagnostic(JSON.stringify({ sent: sent[i], kept }));
       for (const last of kept) assert.ok(last >= sent[i]! - LOST - PICTURE, `${last} of ${sent[i]} ms`);
-      if (i === 1) assert.ok(Math.abs(picturesOf([runs[1]!]) - 75) <= 1, JSON.stringify(runs));
+      if (i === 1) assert.ok(Math.abs(videoFrameCount([runs[1]!]) - 75) <= 1, JSON.stringify(runs));
     }
     // The second state applies if the server was down for longer than the reconnect time.
     await until(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TOKEN } from "../e2e/serve-client.ts";
-import { letter, mailWorldOf, sendRaw, smartHostEnv, until } from "../support/mail-world.ts";
+import { plainMessage, mailFixtureOf, sendRaw, smartHostEnv, until } from "../support/mail-world.ts";
 import { startNextHop } from "../support/next-hop.ts";
 import { spawnServe } from "../support/serve.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
@@ -23,7 +23,7 @@ test("on a full disk, mail that cannot be stored stays with its sender, other ma
       ...smartHostEnv(hop.port),
     },
   });
-  const world = await mailWorldOf(ready, "routed.example");
+  const world = await mailFixtureOf(ready, "routed.example");
   await world.destination("bob@there.example");
   await world.rule("box", "forward", "bob@there.example");
   await until(() => hop.taken.length > 0 || undefined, "the verification email");
@@ -32,7 +32,7 @@ test("on a full disk, mail that cannot be stored stays with its sender, other ma
   const send = (subject: string, size: number) =>
     sendRaw(ready.smtp!.port, {
       to: "box@routed.example",
-      raw: letter(subject, { body: `${"x".repeat(70)}\r\n`.repeat(Math.ceil(size / 72)) }),
+      raw: plainMessage(subject, { body: `${"x".repeat(70)}\r\n`.repeat(Math.ceil(size / 72)) }),
     });
 
   // While the next hop defers every message, every message must be stored.

@@ -6,7 +6,14 @@ import { createSigner } from "../../src/mail/authenticate/index.ts";
 import { startScriptedServer, type ScriptedResponse } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 import { createScope } from "../e2e/dev-bench.ts";
 import { startNextHop, type NextHop } from "../support/next-hop.ts";
-import { letter, sendRaw, SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
+import {
+  plainMessage,
+  sendRaw,
+  SENDER_DOMAIN,
+  startMailFixture,
+  until,
+  type MailFixture,
+} from "../support/mail-world.ts";
 
 /**
  * DNS failures in lookups that only a whole platform makes: senders' keys and policies, forward destinations, block
@@ -26,7 +33,7 @@ const KEY = `v=DKIM1; k=rsa; p=${publicKey.export({ type: "spki", format: "der" 
 describe("DNS fails while mail is in transit", { concurrency: 4 }, () => {
   const scope = createScope();
   const modes = new Map<string, Mode>();
-  let world: MailWorld;
+  let world: MailFixture;
   let hop: NextHop;
   let resolvers: string;
 
@@ -62,13 +69,17 @@ describe("DNS fails while mail is in transit", { concurrency: 4 }, () => {
       REELPOST_OUTBOUND_IPV6: "false", // Retries after the cached failure has expired: a third consecutive failure would be cached for a minute.
       REELPOST_OUTBOUND_RETRY_MINUTES: "0.12",
     };
-    world = await startMailWorld(scope, { env });
+    world = await startMailFixture(scope, { env });
     await world.rule("*", "drop");
   });
   after(() => scope.close());
 
-  const send = (subject: string, to = "box@routed.example", raw = letter(subject), from = `ada@${SENDERS}`) =>
-    sendRaw(world.server.smtp!.port, { from, to, raw });
+  const send = (
+    subject: string,
+    to = "box@routed.example",
+    raw = plainMessage(subject),
+    from = `ada@${SENDER_DOMAIN}`,
+  ) => sendRaw(world.server.smtp!.port, { from, to, raw });
 
   async function timed(answer: Promise<string>): Promise<string> {
     const begun = performance.now();
@@ -79,7 +90,7 @@ describe("DNS fails while mail is in transit", { concurrency: 4 }, () => {
 
   /** Resolves with a sender that is authenticated only by its signature. */
   async function signed(domain: string, subject: string): Promise<string> {
-    const raw = letter(subject, { from: `ada@${domain}` });
+    const raw = plainMessage(subject, { from: `ada@${domain}` });
     const bytes = Buffer.from(raw);
     const source = {
       headerBlock: bytes.subarray(0, raw.indexOf("\r\n\r\n") + 2),
@@ -163,7 +174,7 @@ describe("DNS fails while mail is in transit", { concurrency: 4 }, () => {
   }
 
   test("a forward to a private address is not delivered unless the settings allow it", async (t) => {
-    const guarded = await startMailWorld(t, {
+    const guarded = await startMailFixture(t, {
       env: {
         REELPOST_DNS_RESOLVERS: resolvers,
         REELPOST_OUTBOUND_DELIVER: "mx",
@@ -180,7 +191,9 @@ describe("DNS fails while mail is in transit", { concurrency: 4 }, () => {
       await guarded.rule(domain, "forward", `bob@${domain}`);
       modes.set(domain, mode);
       const answer = () =>
-        timed(sendRaw(guarded.server.smtp!.port, { to: `${domain}@routed.example`, raw: letter(`inside ${domain}`) }));
+        timed(
+          sendRaw(guarded.server.smtp!.port, { to: `${domain}@routed.example`, raw: plainMessage(`inside ${domain}`) }),
+        );
       await until(
         async () => (await answer()).startsWith("550 5.4.4 sending to ") || undefined,
         "the rejection",
@@ -201,12 +214,12 @@ describe("DNS fails while mail is in transit", { concurrency: 4 }, () => {
     const env = { REELPOST_DNS_RESOLVERS: resolvers };
     const [failing, listing] = await Promise.all(
       ["silent.test,fails.test", "silent.test,lists.test"].map((lists) =>
-        startMailWorld(t, { env: { ...env, REELPOST_SMTP_DNSBL: lists } }),
+        startMailFixture(t, { env: { ...env, REELPOST_SMTP_DNSBL: lists } }),
       ),
     );
     for (const one of [failing!, listing!]) await one.rule("*", "drop");
-    const to = (one: MailWorld, rcpt: string) =>
-      timed(sendRaw(one.server.smtp!.port, { to: rcpt, raw: letter("listed") }));
+    const to = (one: MailFixture, rcpt: string) =>
+      timed(sendRaw(one.server.smtp!.port, { to: rcpt, raw: plainMessage("listed") }));
     assert.match(await to(failing!, "box@routed.example"), /^250 /);
     assert.match(
       await to(listing!, "box@routed.example"),

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
-import { atFirst, startNextHop, type Misbehave, type NextHop } from "../support/next-hop.ts";
+import { atFirst, startNextHop, type Misbehavior, type NextHop } from "../support/next-hop.ts";
 import {
-  letter,
+  plainMessage,
   sendRaw,
-  SENDERS,
-  startMailWorld,
+  SENDER_DOMAIN,
+  startMailFixture,
   until,
   untilDelivered,
-  type MailWorld,
+  type MailFixture,
 } from "../support/mail-world.ts";
 
 /**
@@ -18,10 +18,10 @@ import {
 
 async function behind(
   t: TestContext,
-  misbehave: Misbehave,
+  misbehave: Misbehavior,
   { extensions, env = {}, password }: { extensions?: string[]; env?: Record<string, string>; password?: string } = {},
 ): Promise<{
-  world: MailWorld;
+  world: MailFixture;
   hop: NextHop;
   send: (subject: string, more?: { from?: string; to?: string[] }) => Promise<string>;
 }> {
@@ -32,7 +32,7 @@ async function behind(
       armed ? misbehave(command, socket) : command === "STARTTLS" ? "454 4.7.0 not yet" : undefined,
     extensions && { extensions },
   );
-  const world = await startMailWorld(t, {
+  const world = await startMailFixture(t, {
     nextPort: hop.port,
     env: {
       ...env,
@@ -53,7 +53,7 @@ async function behind(
     world,
     hop,
     send: (subject, { from, to = ["bob@routed.example"] } = {}) =>
-      sendRaw(world.server.smtp!.port, { to, raw: letter(subject), ...(from !== undefined && { from }) }),
+      sendRaw(world.server.smtp!.port, { to, raw: plainMessage(subject), ...(from !== undefined && { from }) }),
   };
 }
 
@@ -131,7 +131,7 @@ describe("the next hop", { concurrency: 5 }, () => {
     });
   }
 
-  const garbage: Misbehave = (_, socket) => {
+  const garbage: Misbehavior = (_, socket) => {
     socket.write("220 2.0.0 go\r\n");
     socket.once("data", () => void socket.write("500 5.5.1 what do you mean\r\n"));
     return "hang";
@@ -140,9 +140,9 @@ describe("the next hop", { concurrency: 5 }, () => {
     ["closes the connection", () => "drop"],
     ["says 454", () => "454 4.7.0 no TLS now"],
     ["accepts and continues in plaintext", garbage],
-  ] as [string, Misbehave][]) {
+  ] as [string, Misbehavior][]) {
     const extensions = ["STARTTLS", "AUTH PLAIN LOGIN"];
-    const misbehave: Misbehave = (command, socket) =>
+    const misbehave: Misbehavior = (command, socket) =>
       command === "STARTTLS" ? onStartTls(command, socket) : undefined;
 
     test(`${how} at STARTTLS: mail is sent unencrypted`, async (t) => {
@@ -167,7 +167,7 @@ describe("the next hop", { concurrency: 5 }, () => {
     );
     const both = ["bob@routed.example", "carol@routed.example"];
     assert.match(await send("partly", { to: both }), /^250 /);
-    const report = await until(() => hop.taken.find(({ to }) => to[0] === `ada@${SENDERS}`), "the report");
+    const report = await until(() => hop.taken.find(({ to }) => to[0] === `ada@${SENDER_DOMAIN}`), "the report");
     assert.equal(report.from, "");
     assert.match(report.raw, /Final-Recipient: rfc822; ?carol@routed\.example[^]*550 5\.1\.1 no such user/);
     assert.doesNotMatch(report.raw, /Final-Recipient: rfc822; ?bob@/);
@@ -190,6 +190,6 @@ describe("the next hop", { concurrency: 5 }, () => {
       [],
     );
     assert.match(await send("alone", { to: ["carol@routed.example"] }), /^550 5\.1\.1 no such user/);
-    assert.equal(hop.taken.filter(({ to }) => to[0] === `ada@${SENDERS}`).length, 1);
+    assert.equal(hop.taken.filter(({ to }) => to[0] === `ada@${SENDER_DOMAIN}`).length, 1);
   });
 });

@@ -3,11 +3,11 @@ import { createConnection } from "node:net";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { postgresAvailable } from "../support/postgres.ts";
+import { isPostgresAvailable } from "../support/postgres.ts";
 import { startPostgresPair } from "../support/postgres-pair.ts";
 import { spawnServe } from "../support/serve.ts";
 
-const skip = postgresAvailable() ? false : "PostgreSQL is not installed";
+const skip = isPostgresAvailable() ? false : "PostgreSQL is not installed";
 
 /** Resolves with the replies to these lines, which one SMTP session sends in turn. */
 async function smtp(port: number, lines: readonly string[]): Promise<string[]> {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, createApi, TOKEN } from "../e2e/serve-client.ts";
+import { sendHttpRequest, createApi, TOKEN } from "../e2e/serve-client.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
 
 const env = { REELPOST_API_TOKEN: TOKEN };
@@ -52,7 +52,7 @@ test("every message acknowledged to a worker is consumed, whenever the server is
     const senders = Array.from({ length: 4 }, async () => {
       for (;;) {
         const name = String(next++);
-        const stored = await ask(ready, `/${name}`, { host }).then(
+        const stored = await sendHttpRequest(ready, `/${name}`, { host }).then(
           ({ body }) => body === "stored",
           () => false,
         );
@@ -68,7 +68,7 @@ test("every message acknowledged to a worker is consumed, whenever the server is
     server = await spawnServe(t, { dataDirectory, env });
   }
   for (let missing = acknowledged; missing.length > 0; await sleep(50)) {
-    const seen = new Set(JSON.parse((await ask(server.ready, "/", { host })).body) as string[]);
+    const seen = new Set(JSON.parse((await sendHttpRequest(server.ready, "/", { host })).body) as string[]);
     missing = acknowledged.filter((name) => !seen.has(name));
   }
   assert.ok(acknowledged.length >= 80);

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ask, createApi, formOf, sendMail, TOKEN } from "../e2e/serve-client.ts";
+import { sendHttpRequest, createApi, formOf, sendMail, TOKEN } from "../e2e/serve-client.ts";
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 
@@ -34,7 +34,7 @@ test("on a full disk, deploys, KV writes and mail are rejected with that reason,
   await api.ok("patch", `email/routing/addresses/${address}`, { body: { status: "verified" } });
   await api.deploy("live", WORKER("before"), metadata);
   const here = (options: { method?: string; body?: string } = {}) =>
-    ask(server.ready, "/", { host: "live.main.localhost", ...options });
+    sendHttpRequest(server.ready, "/", { host: "live.main.localhost", ...options });
   assert.equal((await here({ method: "PUT", body: "a note" })).body, "kept");
 
   const disk = small ?? fileLimit(server.child.pid!);
@@ -81,7 +81,7 @@ test("on a full disk, deploys, KV writes and mail are rejected with that reason,
   assert.equal((await here()).body, "before");
   assert.equal((await api.call("get", `storage/kv/namespaces/${namespace}/values/note`)).body, "a note");
   assert.deepEqual(await api.refused("get", "workers/scripts/fresh/settings"), [404, 10007]);
-  assert.equal((await ask(server.ready, "/readyz")).status, 200);
+  assert.equal((await sendHttpRequest(server.ready, "/readyz")).status, 200);
 
   disk.free();
   await api.ok("put", "workers/scripts/live", { body: formOf(WORKER("after") + large, metadata) });
@@ -95,7 +95,7 @@ test("on a full disk, deploys, KV writes and mail are rejected with that reason,
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
   assert.deepEqual(readdirSync(join(dataDirectory, "objects", ".tmp")), []);
   const again = await spawnServe(t, { dataDirectory, env: { REELPOST_API_TOKEN: TOKEN } });
-  assert.equal((await ask(again.ready, "/", { host: "live.main.localhost" })).body, "after");
+  assert.equal((await sendHttpRequest(again.ready, "/", { host: "live.main.localhost" })).body, "after");
 });
 
 /** Limits the file size of a process to a few bytes, below the size of every database. */

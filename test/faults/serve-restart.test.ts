@@ -4,7 +4,7 @@ import { Agent } from "node:http";
 import { connect } from "node:net";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, createApi, formOf, sendMail, TOKEN, type Api } from "../e2e/serve-client.ts";
+import { sendHttpRequest, createApi, formOf, sendMail, TOKEN, type Api } from "../e2e/serve-client.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 
 const env = { REELPOST_API_TOKEN: TOKEN };
@@ -43,7 +43,8 @@ async function makeEverything(api: Api) {
   return bindings;
 }
 
-const state = async ({ ready }: Pick<ServeProcess, "ready">) => JSON.parse((await ask(ready, "/", { host })).body);
+const state = async ({ ready }: Pick<ServeProcess, "ready">) =>
+  JSON.parse((await sendHttpRequest(ready, "/", { host })).body);
 
 describe("a restart", { concurrency: 2 }, () => {
   test("preserves everything, even after a kill during deploys, with all acknowledged versions live and none incomplete", async (t) => {
@@ -51,7 +52,7 @@ describe("a restart", { concurrency: 2 }, () => {
     let server = await spawnServe(t, { dataDirectory, env });
     let api = createApi(server.ready, TOKEN);
     const bindings = await makeEverything(api);
-    assert.equal((await ask(server.ready, "/", { host, method: "PUT", body: "a note" })).body, "kept");
+    assert.equal((await sendHttpRequest(server.ready, "/", { host, method: "PUT", body: "a note" })).body, "kept");
     const rest = { secret: "s3cret", note: "a note", file: "in a bucket", rows: 1 };
     assert.deepEqual(await state(server), { version: 0, ...rest });
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
@@ -118,19 +119,19 @@ describe("a restart", { concurrency: 2 }, () => {
       async email(message) { await scheduler.wait(3000); message.setReject("in the end"); },
     }`,
     );
-    assert.equal((await ask(server.ready, "/readyz")).body, "ready\n");
+    assert.equal((await sendHttpRequest(server.ready, "/readyz")).body, "ready\n");
     const { port } = new URL(server.ready.url);
     // An open connection may still send requests after the port is closed.
     const open = connect(Number(port), "127.0.0.1");
     let heard = "";
     open.setEncoding("utf8").on("data", (text: string) => (heard += text));
     open.write("GET / HTTP/1.1\r\nHost: slow.main.localhost\r\n\r\n");
-    const slow = ask(server.ready, "/", { host: "slow.main.localhost" });
+    const slow = sendHttpRequest(server.ready, "/", { host: "slow.main.localhost" });
     const mail = sendMail(server.ready, "slow@main.localhost");
     while (!/"step":"received"/.test(server.log())) await sleep(10);
     server.child.kill("SIGTERM");
     while (
-      await ask(server.ready, "/healthz").then(
+      await sendHttpRequest(server.ready, "/healthz").then(
         () => true,
         () => false,
       )
@@ -180,7 +181,7 @@ describe("a restart", { concurrency: 2 }, () => {
     t.after(async () => agents.forEach((agent) => agent.destroy()));
     const clients = [...agents, ...agents].map(async (agent) => {
       while (traffic.on) {
-        const outcome = await ask({ url: `http://127.0.0.1:${holder.port}` }, "/", { host, agent }).then(
+        const outcome = await sendHttpRequest({ url: `http://127.0.0.1:${holder.port}` }, "/", { host, agent }).then(
           ({ status, body }) => `${status} ${body}`,
           // A client that starves on a busy machine may reuse a connection after the server has closed it. Clients
           // retry then (RFC 9112 9.3.1); on a new connection, a reset is an error of the server.

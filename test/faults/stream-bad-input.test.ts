@@ -3,19 +3,19 @@ import { readdirSync } from "node:fs";
 import { describe, test } from "node:test";
 import { needsFfmpeg } from "../support/media.ts";
 import { objectsByPrefix, processesOf, until } from "./stream/server.ts";
-import { badAddresses } from "./stream/bad-input/addresses.ts";
+import { testBadAddresses } from "./stream/bad-input/addresses.ts";
 import { testBadFiles } from "./stream/bad-input/files.ts";
 import { openBadInput } from "./stream/bad-input/fixture.ts";
-import { badTokens } from "./stream/bad-input/tokens.ts";
-import { badUploads } from "./stream/bad-input/uploads.ts";
+import { testBadTokens } from "./stream/bad-input/tokens.ts";
+import { testBadUploads } from "./stream/bad-input/uploads.ts";
 
 describe("bad input to a server while a viewer watches one video", needsFfmpeg, () => {
   const given = openBadInput();
 
   testBadFiles(given);
-  badUploads(given);
-  badAddresses(given);
-  badTokens(given);
+  testBadUploads(given);
+  testBadAddresses(given);
+  testBadTokens(given);
 
   test("leaves nothing behind, reveals no private information, and does not affect the viewer", async (t) => {
     const { server, objects, good, answers, onlyGood, viewer, quiet, descriptors, onDisk } = given;

@@ -8,7 +8,7 @@ import { uploadForm } from "./stream/senders.ts";
 import {
   metric,
   objectsByPrefix,
-  settled,
+  waitForFinalState,
   startVideoServer,
   until,
   videoOf,
@@ -37,7 +37,7 @@ test(
     const { dataDirectory } = first;
     const objects = join(dataDirectory, "objects");
     const watched = await uploadForm(first, await clip());
-    await settled(first, watched);
+    await waitForFinalState(first, watched);
     const uids = await Promise.all(Array.from({ length: 6 }, () => uploadForm(first, source)));
     await until(
       async () =>
@@ -124,7 +124,7 @@ test(
     const last: VideoServer = await startVideoServer(t, { dataDirectory, env: { REELPOST_LOG_LEVEL: "warn" } });
     const { check } = createLadderCheck();
     for (const uid of [alone, leaving, many[0]!]) {
-      assert.equal((await settled(last, uid)).status.state, "ready");
+      assert.equal((await waitForFinalState(last, uid)).status.state, "ready");
       assert.deepEqual([...(await segmentsOf(last.ready.url, uid)).keys()].includes(RUNG), true);
       await check(objects, uid, { source, rungs: [RUNG], segments: SEGMENTS, audio: false });
     }

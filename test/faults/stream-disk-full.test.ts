@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
-import { ask } from "../e2e/serve-client.ts";
+import { sendHttpRequest } from "../e2e/serve-client.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { temporaryFolder } from "../support/serve.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
@@ -12,7 +12,7 @@ import { padded, send, sendForm, TUS, tusAt, tusCreate, uploadForm } from "./str
 import {
   allVideos,
   objectsByPrefix,
-  settled,
+  waitForFinalState,
   startVideoServer,
   until,
   videoOf,
@@ -48,7 +48,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   const ladder = { source, rungs: ["240p", "360p"], segments: 3, audio: false };
   const { check } = createLadderCheck();
   const watched = await uploadForm(server, await clip());
-  await settled(server, watched);
+  await waitForFinalState(server, watched);
   const viewer = continueWatching(server.ready.url, watched);
 
   // During an upload: received data is kept if the upload can be resumed; the data of a form is discarded.
@@ -72,7 +72,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   const offset = await head();
   assert.ok(offset >= 0 && offset < large.length);
   assert.equal((await videoOf(server, uid)).status.state, "pendingupload");
-  assert.equal((await ask(server.ready, "/readyz")).status, 200);
+  assert.equal((await sendHttpRequest(server.ready, "/readyz")).status, 200);
   await send(`${server.ready.url}${path}`, { method: "DELETE", headers: TUS });
   await until(() => objectsByPrefix(objects, ".partial").length === 0, "the partial upload is deleted");
 
@@ -112,9 +112,9 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   assert.equal(status, expected, JSON.stringify(body));
 
   small.free();
-  assert.equal((await settled(server, encoded, 120_000)).status.state, "ready", server.log());
+  assert.equal((await waitForFinalState(server, encoded, 120_000)).status.state, "ready", server.log());
   await check(objects, encoded, ladder);
-  assert.equal((await settled(server, await uploadForm(server, await clip()))).status.state, "ready");
+  assert.equal((await waitForFinalState(server, await uploadForm(server, await clip()))).status.state, "ready");
   t.diagnostic(JSON.stringify({ offset, wanted: ranged.status, ...(await viewer.stop()) }));
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
   assert.deepEqual(objectsByPrefix(objects, ".tmp"), []);

@@ -6,7 +6,7 @@ import { startCluster, type Cluster } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/serve.ts";
 import { createLadderCheck } from "./stream/ladder.ts";
 import { uploadForm } from "./stream/senders.ts";
-import { objectsByPrefix, processesOf, settled, startVideoServer, until, videoOf } from "./stream/server.ts";
+import { objectsByPrefix, processesOf, waitForFinalState, startVideoServer, until, videoOf } from "./stream/server.ts";
 import { segmentsOf, continueWatching } from "./stream/viewer.ts";
 
 let cluster: Cluster | undefined;
@@ -43,7 +43,7 @@ test(
     const kept = objectsByPrefix(objects, `stream/${uid}`).filter((name) => name.endsWith(".m4s"));
     assert.equal((await videoOf(front, uid)).status.state, "inprogress");
     const second = await start("encode");
-    const { status } = await settled(front, uid, 120_000);
+    const { status } = await waitForFinalState(front, uid, 120_000);
     assert.deepEqual([status.state, status.pctComplete], ["ready", "100.000000"], status.errorReasonText);
     const watched = await (await viewer).stop();
     t.diagnostic(JSON.stringify({ keptAtTheKill: kept.length, ...watched }));

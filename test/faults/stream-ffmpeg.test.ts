@@ -8,7 +8,7 @@ import { clip, needsFfmpeg } from "../support/media.ts";
 import { temporaryFolder } from "../support/serve.ts";
 import { createLadderCheck } from "./stream/ladder.ts";
 import { TUS, send, tusCreate, uploadForm } from "./stream/senders.ts";
-import { processesOf, settled, startVideoServer, until, videoOf } from "./stream/server.ts";
+import { processesOf, waitForFinalState, startVideoServer, until, videoOf } from "./stream/server.ts";
 import { get, continueWatching } from "./stream/viewer.ts";
 
 const WORKER = `export default { async email(message) { message.setReject("seen"); }, fetch: () => new Response("here") };`;
@@ -27,7 +27,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
       const source = await long();
       const server = await startVideoServer(t, { env: { REELPOST_LOG_LEVEL: "warn" } });
       const watched = await uploadForm(server, await clip());
-      await settled(server, watched);
+      await waitForFinalState(server, watched);
       const viewer = continueWatching(server.ready.url, watched);
       const uid = await uploadForm(server, source);
       const killed = new Set<number>();
@@ -48,7 +48,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
           }
         }
       }
-      const { status } = await settled(server, uid, 120_000);
+      const { status } = await waitForFinalState(server, uid, 120_000);
       assert.equal(status.state, "ready", status.errorReasonText);
       assert.ok(killed.size >= 2, `${killed.size} were killed`);
       await createLadderCheck().check(join(server.dataDirectory, "objects"), uid, {
@@ -108,7 +108,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
       });
       const { check } = createLadderCheck();
       for (const uid of [first, second]) {
-        assert.equal((await settled(again, uid)).status.state, "ready");
+        assert.equal((await waitForFinalState(again, uid)).status.state, "ready");
         await check(join(again.dataDirectory, "objects"), uid, { source, rungs: ["180p"], segments: 1, audio: true });
       }
       assert.deepEqual(await again.stop(), { code: 0, signal: null });
@@ -145,7 +145,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
         assert.notEqual((await videoOf(server, each)).status.state, "error", server.log());
       symlinkSync(pathOf("ffmpeg"), program);
       for (const each of [uid, waiting])
-        assert.equal((await settled(server, each, 120_000)).status.state, "ready", server.log());
+        assert.equal((await waitForFinalState(server, each, 120_000)).status.state, "ready", server.log());
       await createLadderCheck().check(join(server.dataDirectory, "objects"), uid, {
         source,
         rungs: ["240p", "360p"],

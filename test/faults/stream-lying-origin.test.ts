@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { clip, needsFfmpeg } from "../support/media.ts";
 import { uploadForm } from "./stream/senders.ts";
-import { objectsByPrefix, settled, startVideoServer, until } from "./stream/server.ts";
+import { objectsByPrefix, waitForFinalState, startVideoServer, until } from "./stream/server.ts";
 
 /** Starts an origin that reports false lengths for `file`. The URL path specifies the length in HEAD and in GET. */
 function lyingOrigin(file: Buffer): Promise<{ server: Server; url(head: number, get: number): string }> {
@@ -41,7 +41,7 @@ test(
       env: { REELPOST_STREAM_ALLOW_PRIVATE: "true", REELPOST_LOG_LEVEL: "warn" },
     });
     const good = await uploadForm(server, file);
-    await settled(server, good);
+    await waitForFinalState(server, good);
     const copy = (address: string) => server.api.call("post", "stream/copy", { body: { input: address } });
     const uidOf = async (address: string): Promise<string> => {
       const { status, body } = await copy(address);
@@ -62,14 +62,15 @@ test(
       uidOf(`${server.ready.url}/${good}/manifest/video.m3u8`),
       uidOf(`${server.ready.url}/${good}/iframe`),
     ]);
-    for (const uid of [honest, corrected]) assert.equal((await settled(server, uid)).status.state, "ready", uid);
+    for (const uid of [honest, corrected])
+      assert.equal((await waitForFinalState(server, uid)).status.state, "ready", uid);
     for (const [uid, codes] of [
       [short, /MALFORMED|NON_VIDEO/],
       [itself, /NON_VIDEO|FETCH/],
       [page, /NON_VIDEO|FETCH/],
       [long, /FETCH/],
     ] as const) {
-      const { status } = await settled(server, uid);
+      const { status } = await waitForFinalState(server, uid);
       assert.equal(status.state, "error");
       assert.match(status.errorReasonCode, codes);
     }

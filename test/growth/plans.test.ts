@@ -6,7 +6,7 @@ import { migrations } from "../../src/server/index.ts";
 import { onEveryDatabase, type TestDatabase } from "../support/databases.ts";
 import { withClient } from "../support/postgres.ts";
 import { UNINDEXED } from "./growing.ts";
-import { openWorld } from "./subject.ts";
+import { openComponents } from "./subject.ts";
 import { subjects } from "./subjects.ts";
 
 interface Query {
@@ -20,7 +20,7 @@ onEveryDatabase((engine) => {
   for (const subject of subjects)
     test(`${subject.name}: no query of an operation reads a whole table or sorts it`, async (t) => {
       const { db, where } = await engine.open(t, migrations);
-      const operations = await subject.open(await openWorld(db, t), ROWS);
+      const operations = await subject.open(await openComponents(db, t), ROWS);
       const found: string[] = [];
       for (const { name, prepare, run } of operations) {
         if (`${subject.name}: ${name}` in UNINDEXED) continue;

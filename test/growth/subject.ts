@@ -42,7 +42,7 @@ export const ACCOUNT = "a".repeat(32);
 export const shared = { clock: systemClock, ids: randomIds, log: silentLog };
 
 /** Opens the components that a subject needs besides the database. They are closed with `scope`. */
-export async function openWorld(
+export async function openComponents(
   db: Db,
   scope: { after(end: () => Promise<void>): void },
   parent = tmpdir(),
@@ -124,7 +124,7 @@ export async function multiply(
 }
 
 /** Brings the statistics and the visibility map up to date, as the autovacuum of a running server does. */
-export async function settle(db: Db): Promise<void> {
+export async function updateStatistics(db: Db): Promise<void> {
   if (db.dialect === "postgres") await db.withoutTimeLimit(() => sql`vacuum analyze`.execute(db.tables()));
 }
 

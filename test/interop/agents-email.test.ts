@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createScope, serve, writeProjectFile } from "../e2e/dev-bench.ts";
 import { TOKEN } from "../e2e/serve-client.ts";
-import { sendRaw, SENDERS, startMailWorld, until } from "../support/mail-world.ts";
+import { sendRaw, SENDER_DOMAIN, startMailFixture, until } from "../support/mail-world.ts";
 import { startNextHop } from "../support/next-hop.ts";
 import { temporaryFolder } from "../support/serve.ts";
 import { createWrangler } from "../support/wrangler.ts";
@@ -92,11 +92,11 @@ let messages = 0;
 
 function send({ smtpPort }: Target, to: string, subject: string, headers: Record<string, string> = {}) {
   const all = {
-    From: `Ada <ada@${SENDERS}>`,
+    From: `Ada <ada@${SENDER_DOMAIN}>`,
     To: to,
     Subject: subject,
     Date: new Date().toUTCString().replace("GMT", "+0000"),
-    "Message-ID": `<${++messages}@${SENDERS}>`,
+    "Message-ID": `<${++messages}@${SENDER_DOMAIN}>`,
     ...headers,
   };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
@@ -168,7 +168,7 @@ function testAgent(getTarget: () => Target) {
 
   it("sends signed messages, and replies return to the agent", async () => {
     const target = getTarget();
-    await target.sendUpdate("billing", `ada@${SENDERS}`);
+    await target.sendUpdate("billing", `ada@${SENDER_DOMAIN}`);
     const headers = agentHeaders((await target.sent(4))[3]!);
     assert.deepEqual(headers, signature("billing", Number(headers["x-agent-sig-ts"])));
     assert.match(await send(target, `desk@${DOMAIN}`, "Re: Update", headers), /^250 /);
@@ -181,7 +181,7 @@ describe("agents: email on a worker that wrangler deployed", () => {
   let target: Target;
   before(async () => {
     const nextHop = await startNextHop(scope);
-    const world = await startMailWorld(scope, { nextPort: nextHop.port, domain: DOMAIN });
+    const world = await startMailFixture(scope, { nextPort: nextHop.port, domain: DOMAIN });
     const { url, smtp } = world.server;
     const credentials = { api: world.server.api!, token: TOKEN, account: world.api.account };
     const wrangler = await createWrangler(scope, credentials, { "wrangler.jsonc": CONFIG, "index.js": WORKER });
@@ -189,9 +189,9 @@ describe("agents: email on a worker that wrangler deployed", () => {
     await wrangler.run(["deploy"]);
     await world.rule("*", "worker", "support");
     // Only messages that pass DMARC get replies, and only domains with Email Sending send.
-    const [{ id: senders }] = await world.api.ok("get", `/zones?name=${SENDERS}`);
+    const [{ id: senders }] = await world.api.ok("get", `/zones?name=${SENDER_DOMAIN}`);
     await world.api.ok("post", `/zones/${senders}/dns_records`, {
-      body: { type: "TXT", name: `_dmarc.${SENDERS}`, content: '"v=DMARC1; p=reject"', ttl: 300 },
+      body: { type: "TXT", name: `_dmarc.${SENDER_DOMAIN}`, content: '"v=DMARC1; p=reject"', ttl: 300 },
     });
     await world.api.ok("post", `/zones/${world.zone}/email/sending/subdomains`, { body: { name: DOMAIN } });
     const visit = async (query: string) => (await fetch(`${url}/workers/support/?${query}`)).json();

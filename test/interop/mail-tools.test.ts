@@ -3,14 +3,14 @@ import { after, before, describe, test } from "node:test";
 import { createScope } from "../e2e/dev-bench.ts";
 import { TOKEN } from "../e2e/serve-client.ts";
 import {
-  lacking,
+  skipWithout,
   runTool,
   startPostfixSink,
-  verifiersAsking,
+  createVerifiers,
   type PostfixSink,
   type Verifiers,
 } from "../support/mail-tools.ts";
-import { SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
+import { SENDER_DOMAIN, startMailFixture, until, type MailFixture } from "../support/mail-world.ts";
 
 /**
  * The full path of a message through third-party programs: the sender, the receiver of forwards, and the verifiers that
@@ -22,7 +22,7 @@ const FORWARDS = "fwd.routed.example";
 describe(
   "third-party mail programs",
   {
-    skip: lacking(
+    skip: skipWithout(
       "swaks",
       "smtp-sink",
       "smtp-source",
@@ -36,15 +36,15 @@ describe(
   },
   () => {
     const scope = createScope();
-    let world: MailWorld;
+    let world: MailFixture;
     let sink: PostfixSink;
     let verify: Verifiers;
     let forwarded: string;
 
     before(async () => {
       sink = await startPostfixSink(scope);
-      world = await startMailWorld(scope, { nextPort: sink.port });
-      verify = await verifiersAsking(scope, world.server.dns!.port, ["routed.example", SENDERS]);
+      world = await startMailFixture(scope, { nextPort: sink.port });
+      verify = await createVerifiers(scope, world.server.dns!.port, ["routed.example", SENDER_DOMAIN]);
       await world.destination("bob@there.example");
       await world.rule("info", "forward", "bob@there.example");
       await world.rule("load", "forward", "bob@there.example");
@@ -58,9 +58,9 @@ describe(
         "--server",
         at(),
         "--helo",
-        `client.${SENDERS}`,
+        `client.${SENDER_DOMAIN}`,
         "--from",
-        `ada@${SENDERS}`,
+        `ada@${SENDER_DOMAIN}`,
         "--to",
         "info@routed.example",
         "--tls",
@@ -236,7 +236,7 @@ describe(
         "-l",
         "4000",
         "-f",
-        `load@${SENDERS}`,
+        `load@${SENDER_DOMAIN}`,
         "-t",
         "load@routed.example",
         at(),

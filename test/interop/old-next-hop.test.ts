@@ -3,29 +3,29 @@ import { isAscii } from "node:buffer";
 import { after, before, describe, test } from "node:test";
 import { createScope } from "../e2e/dev-bench.ts";
 import {
-  lacking,
+  skipWithout,
   runTool,
   startPostfixSink,
-  verifiersAsking,
+  createVerifiers,
   type PostfixSink,
   type Verifiers,
 } from "../support/mail-tools.ts";
-import { SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
+import { SENDER_DOMAIN, startMailFixture, until, type MailFixture } from "../support/mail-world.ts";
 
 /** A Reelpost server before a next hop without 8BITMIME (RFC 6152), Postfix's smtp-sink, with dkimverify behind it. */
 describe(
   "a next hop without 8BITMIME",
-  { skip: lacking("swaks", "smtp-sink", "dkimverify", "arcverify", "opendkim") },
+  { skip: skipWithout("swaks", "smtp-sink", "dkimverify", "arcverify", "opendkim") },
   () => {
     const scope = createScope();
-    let world: MailWorld;
+    let world: MailFixture;
     let sink: PostfixSink;
     let verify: Verifiers;
 
     before(async () => {
       sink = await startPostfixSink(scope, { eightBitMime: false });
-      world = await startMailWorld(scope, { nextPort: sink.port });
-      verify = await verifiersAsking(scope, world.server.dns!.port, ["routed.example", SENDERS]);
+      world = await startMailFixture(scope, { nextPort: sink.port });
+      verify = await createVerifiers(scope, world.server.dns!.port, ["routed.example", SENDER_DOMAIN]);
       await world.destination("bob@there.example");
       await world.rule("info", "forward", "bob@there.example");
     });
@@ -36,9 +36,9 @@ describe(
         "--server",
         `127.0.0.1:${world.server.smtp!.port}`,
         "--helo",
-        `client.${SENDERS}`,
+        `client.${SENDER_DOMAIN}`,
         "--from",
-        `ada@${SENDERS}`,
+        `ada@${SENDER_DOMAIN}`,
         "--to",
         "info@routed.example",
         "--h-Subject",

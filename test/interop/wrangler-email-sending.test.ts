@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { startSink } from "../../src/mail/outbound/outbound.testing.ts";
-import type { Ran, Wrangler } from "../support/wrangler.ts";
+import type { WranglerResult, Wrangler } from "../support/wrangler.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 
 /** Replies that the next hop sends for each recipient; if empty, it accepts every recipient. */
@@ -32,7 +32,7 @@ describe("wrangler email sending, each step builds on the one before", () => {
   after(scope.close);
 
   const run = async (...args: string[]): Promise<string> => (await wrangler.run(["email", "sending", ...args])).text;
-  const attempt = (...args: string[]): Promise<Ran> => wrangler.attempt(["email", "sending", ...args]);
+  const attempt = (...args: string[]): Promise<WranglerResult> => wrangler.attempt(["email", "sending", ...args]);
 
   it("enable, list, settings and dns get work on a domain and a subdomain", async () => {
     const [nothing, unknown] = await Promise.all([run("list"), attempt("settings", "example.com")]);

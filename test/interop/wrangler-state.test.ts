@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
+import { runCli, type CliResult } from "../../src/cli/cli.testing.ts";
 import { createWrangler, type Wrangler } from "../support/wrangler.ts";
 import { createScope } from "./platform.ts";
 
@@ -49,7 +49,7 @@ describe("importing wrangler's local state", () => {
   });
   after(scope.close);
 
-  const run = async (...args: string[]): Promise<Ran> => {
+  const run = async (...args: string[]): Promise<CliResult> => {
     const ran = await runCli(args, { cwd });
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
     return ran;

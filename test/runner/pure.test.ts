@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { createSources, reachable } from "../../scripts/imports.ts";
+import { createSources, findReachable } from "../../scripts/imports.ts";
 import { impurity } from "../../scripts/test/pure.ts";
 
 function sourcesWith(t: TestContext, files: Record<string, string>) {
@@ -30,7 +30,7 @@ const importing = (names: string, rest = "") => ({
 
 test("follows the imported names through an index, not the whole index", (t) => {
   const sources = sourcesWith(t, importing("{ add }"));
-  assert.deepEqual([...reachable(sources, "src/b.test.ts")], ["src/b.test.ts", "src/a/add.ts", "node:test test"]);
+  assert.deepEqual([...findReachable(sources, "src/b.test.ts")], ["src/b.test.ts", "src/a/add.ts", "node:test test"]);
   assert.equal(impurity(sources, "src/b.test.ts"), undefined);
 });
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { type Db, type Migration, migrate, openPostgres, openSqlite } from "../../src/store/index.ts";
-import { type Cluster, postgresAvailable, startCluster } from "./postgres.ts";
+import { type Cluster, isPostgresAvailable, startCluster } from "./postgres.ts";
 
 /** A database engine to run a suite on. */
 export interface TestEngine {
@@ -42,7 +42,7 @@ export function onEveryDatabase(suite: (engine: TestEngine) => void): void {
 
 /** Registers a suite that applies to PostgreSQL only. */
 export function onPostgres(suite: (engine: TestEngine) => void): void {
-  if (postgresAvailable()) {
+  if (isPostgresAvailable()) {
     describe("on postgres", () => suite(postgresEngine()));
   } else if (process.env["REQUIRE_ALL"] === "1") {
     test("on postgres", () =>

@@ -17,7 +17,7 @@ const pathOf = (name: string) => FOLDERS.map((folder) => join(folder, name)).fin
  * Value for the `skip` option of a test, from the programs it requires. With REQUIRE_ALL=1, the test runs and fails
  * instead.
  */
-export function lacking(...names: string[]): string | false {
+export function skipWithout(...names: string[]): string | false {
   const missing = names.filter((name) => pathOf(name) === undefined);
   return missing.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${missing.join(", ")}`;
 }
@@ -112,7 +112,7 @@ export interface Verifiers {
 }
 
 /** Creates verifiers that query one DNS server for everything under `domains`, and no resolver for other names. */
-export async function verifiersAsking(t: Scope, dnsPort: number, domains: string[]): Promise<Verifiers> {
+export async function createVerifiers(t: Scope, dnsPort: number, domains: string[]): Promise<Verifiers> {
   const folder = await temporaryFolder(t, "verifiers");
   // Python executes this before the program.
   const resolver = `import dns.resolver\nr = dns.resolver.Resolver(configure=False)\nr.nameservers = ["127.0.0.1"]\nr.port = ${dnsPort}\ndns.resolver.default_resolver = r\n`;

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { rawClient } from "../../src/mail/mail.testing.ts";
-import type { ServeServer } from "../../src/server/index.ts";
+import type { PlatformServer } from "../../src/server/index.ts";
 import { createApi, servePlatform, TOKEN, type Api, type Scope, type Target } from "../e2e/serve-client.ts";
 
 /** A platform that accepts mail for a domain and relays it to a next hop, for tests of the full path of a message. */
 
 /** The SPF record of this domain authorizes this machine. */
-export const SENDERS = "sender.example";
+export const SENDER_DOMAIN = "sender.example";
 
-export interface MailWorld<Server extends Target = ServeServer> {
+export interface MailFixture<Server extends Target = PlatformServer> {
   server: Server;
   api: Api;
   /** Name and id of the routed zone. */
@@ -42,10 +42,10 @@ interface MailWorldOptions {
 }
 
 /** Starts the platform in this process, or uses the running `server`. */
-export async function startMailWorld(
+export async function startMailFixture(
   t: Scope,
   { nextPort, domain = "routed.example", env = {} }: MailWorldOptions = {},
-): Promise<MailWorld> {
+): Promise<MailFixture> {
   const server = await servePlatform(t, {
     env: {
       ...smartHostEnv(nextPort),
@@ -54,7 +54,7 @@ export async function startMailWorld(
       ...env,
     },
   });
-  return mailWorldOf(server, domain);
+  return mailFixtureOf(server, domain);
 }
 
 export const smartHostEnv = (port: number | undefined): Record<string, string> =>
@@ -66,9 +66,12 @@ export const smartHostEnv = (port: number | undefined): Record<string, string> =
         REELPOST_OUTBOUND_RETRY_MINUTES: "0.01",
       };
 
-export async function mailWorldOf<Server extends Target>(server: Server, domain: string): Promise<MailWorld<Server>> {
+export async function mailFixtureOf<Server extends Target>(
+  server: Server,
+  domain: string,
+): Promise<MailFixture<Server>> {
   const api = createApi(server, TOKEN);
-  const world: MailWorld<Server> = {
+  const world: MailFixture<Server> = {
     server,
     api,
     domain,
@@ -104,7 +107,7 @@ export async function mailWorldOf<Server extends Target>(server: Server, domain:
         `the log of ${JSON.stringify(subject)}`,
       ),
   };
-  await world.newZone(SENDERS, [{ type: "TXT", name: "@", content: '"v=spf1 ip4:127.0.0.1 -all"' }]);
+  await world.newZone(SENDER_DOMAIN, [{ type: "TXT", name: "@", content: '"v=spf1 ip4:127.0.0.1 -all"' }]);
   world.zone = await world.newZone(domain);
   await api.ok("post", `/zones/${world.zone}/email/routing/dns`, { body: {} });
   return world;
@@ -135,12 +138,12 @@ export async function untilDelivered(api: Api): Promise<void> {
  */
 export async function sendRaw(
   port: number,
-  { from = `ada@${SENDERS}`, to, raw }: { from?: string; to: string | string[]; raw: string | Buffer },
+  { from = `ada@${SENDER_DOMAIN}`, to, raw }: { from?: string; to: string | string[]; raw: string | Buffer },
 ): Promise<string> {
   const client = await rawClient(port);
   try {
     await client.reply();
-    await client.say(`EHLO client.${SENDERS}\r\n`);
+    await client.say(`EHLO client.${SENDER_DOMAIN}\r\n`);
     for (const command of [`MAIL FROM:<${from}>`, ...[to].flat().map((rcpt) => `RCPT TO:<${rcpt}>`), "DATA"]) {
       const answer = await client.say(`${command}\r\n`);
       if (!/^[23]/.test(answer)) return answer;
@@ -155,8 +158,8 @@ export async function sendRaw(
 }
 
 /** A plain message. */
-export const letter = (
+export const plainMessage = (
   subject: string,
-  { from = `ada@${SENDERS}`, to = "somebody@routed.example", body = "Hello\r\n" } = {},
+  { from = `ada@${SENDER_DOMAIN}`, to = "somebody@routed.example", body = "Hello\r\n" } = {},
 ): string =>
-  `From: <${from}>\r\nTo: <${to}>\r\nSubject: ${subject}\r\nDate: ${new Date().toUTCString().replace("GMT", "+0000")}\r\nMessage-ID: <${subject.replace(/\W/g, "-")}@${SENDERS}>\r\n\r\n${body}`;
+  `From: <${from}>\r\nTo: <${to}>\r\nSubject: ${subject}\r\nDate: ${new Date().toUTCString().replace("GMT", "+0000")}\r\nMessage-ID: <${subject.replace(/\W/g, "-")}@${SENDER_DOMAIN}>\r\n\r\n${body}`;

@@ -16,7 +16,7 @@ interface AcceptedMessage {
  * Returns the action that replaces the usual reply: another reply, "hang" (send nothing further), "drop" (close the
  * connection), or undefined. The command `"."` is the end of a message; `"connect"` precedes the greeting.
  */
-export type Misbehave = (command: string, socket: Socket) => string | undefined;
+export type Misbehavior = (command: string, socket: Socket) => string | undefined;
 
 export interface NextHop {
   port: number;
@@ -29,7 +29,7 @@ export interface NextHop {
 
 export async function startNextHop(
   t: Scope,
-  misbehave: Misbehave = () => undefined,
+  misbehave: Misbehavior = () => undefined,
   { extensions = ["PIPELINING", "8BITMIME", "SMTPUTF8"] } = {},
 ): Promise<NextHop> {
   const open = new Set<Socket>();
@@ -101,7 +101,7 @@ export async function startNextHop(
 }
 
 /** Returns `how` for the first `times` commands that begin with `what`, then behaves normally. */
-export function atFirst(times: number, what: string, how: string): Misbehave {
+export function atFirst(times: number, what: string, how: string): Misbehavior {
   let left = times;
   return (command) => (command.startsWith(what) && left-- > 0 ? how : undefined);
 }

@@ -1,6 +1,6 @@
 import { cp, mkdir, readdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { buildProgram, writeBuilt } from "../../scripts/bundle.ts";
+import { buildProgram, writeBuiltFiles } from "../../scripts/bundle.ts";
 import { PROGRAM } from "./program.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -17,7 +17,7 @@ export async function installPackage(folder: string, others: readonly string[] =
   await mkdir(target);
   for (const name of ["package.json", "bin"]) await cp(join(root, name), join(target, name), { recursive: true });
   const main = process.env[PROGRAM];
-  if (main === undefined) await writeBuilt(await buildProgram(root), join(target, "dist"));
+  if (main === undefined) await writeBuiltFiles(await buildProgram(root), join(target, "dist"));
   else await cp(dirname(dirname(main)), join(target, "dist"), { recursive: true });
   await symlink(join("..", "reelpost", "bin", "reelpost.cjs"), join(packages, ".bin", "reelpost"));
   for (const name of await readdir(join(root, "node_modules")))

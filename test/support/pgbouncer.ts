@@ -11,7 +11,7 @@ interface Scope {
   after(stop: () => Promise<void>): void;
 }
 
-export const pgbouncerAvailable = (): boolean => isProgram("pgbouncer");
+export const isPgbouncerAvailable = (): boolean => isProgram("pgbouncer");
 
 /**
  * Starts PgBouncer in session mode in front of the server at `url`. Resolves with the URL of the same database through

@@ -46,7 +46,7 @@ export async function startCluster(): Promise<Cluster | undefined> {
   return binaries ? startPrivateCluster(binaries) : undefined;
 }
 
-export const postgresAvailable = (): boolean => Boolean(process.env[SHARED_CLUSTER]) || findPostgres() !== undefined;
+export const isPostgresAvailable = (): boolean => Boolean(process.env[SHARED_CLUSTER]) || findPostgres() !== undefined;
 
 export async function startPrivateCluster(binaries: string): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-postgres-"));

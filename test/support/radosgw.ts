@@ -16,7 +16,7 @@ import {
   ListObjectsV2Command,
   S3Client,
 } from "@aws-sdk/client-s3";
-import { findCeph } from "../../scripts/system.ts";
+import { hasCeph } from "../../scripts/system.ts";
 import type { Scope } from "./databases.ts";
 import { isFree } from "./free-ports.ts";
 import { cephConfiguration, PORTS } from "./radosgw-configuration.ts";
@@ -45,13 +45,13 @@ interface PrivateS3Server extends S3Server {
 /** scripts/test.ts starts one server for all test files and passes its address in this variable, as JSON. */
 export const SHARED_S3_VARIABLE = "REELPOST_TEST_S3";
 
-const s3Available = (): boolean => Boolean(process.env[SHARED_S3_VARIABLE]) || findCeph();
+const s3Available = (): boolean => Boolean(process.env[SHARED_S3_VARIABLE]) || hasCeph();
 
 /** Resolves with the shared server, or a private one; undefined if Ceph is not installed. */
 export async function startS3(): Promise<S3Server | undefined> {
   const shared = process.env[SHARED_S3_VARIABLE];
   if (shared) return { ...(JSON.parse(shared) as S3Address), stop: async () => {} };
-  return findCeph() ? startPrivateS3() : undefined;
+  return hasCeph() ? startPrivateS3() : undefined;
 }
 
 /** A test bucket with its credentials. It is removed when `scope` ends. */

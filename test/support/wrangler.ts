@@ -22,7 +22,7 @@ export const WRANGLER_NODE_OPTIONS = [
 ];
 const PATIENCE_MS = 100_000;
 
-export interface Ran {
+export interface WranglerResult {
   code: number | null;
   stdout: string;
   stderr: string;
@@ -34,9 +34,9 @@ export interface Wrangler {
   /** The project directory. */
   folder: string;
   /** Runs one command until it exits. Rejects if its exit code is not 0. */
-  run(args: string[], options?: { input?: string; env?: Record<string, string> }): Promise<Ran>;
+  run(args: string[], options?: { input?: string; env?: Record<string, string> }): Promise<WranglerResult>;
   /** Like `run`, for any exit code. */
-  attempt(args: string[], options?: { input?: string; env?: Record<string, string> }): Promise<Ran>;
+  attempt(args: string[], options?: { input?: string; env?: Record<string, string> }): Promise<WranglerResult>;
   /** Starts a command without waiting for it; it is killed when the scope ends. */
   start(args: string[]): ChildProcess;
   write(name: string, content: string | Uint8Array): Promise<void>;
@@ -81,7 +81,7 @@ export async function createWrangler(
   async function attempt(
     args: string[],
     { input = "", env }: { input?: string; env?: Record<string, string> } = {},
-  ): Promise<Ran> {
+  ): Promise<WranglerResult> {
     const child = launch(args, env);
     const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
     let stdout = "";

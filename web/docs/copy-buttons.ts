@@ -1,5 +1,5 @@
 /** Adds a copy button to every code block. */
-export function copyButtons(): void {
+export function addCopyButtons(): void {
   for (const block of document.querySelectorAll<HTMLElement>("[data-copy]")) {
     const button = document.createElement("button");
     button.type = "button";

@@ -1,5 +1,5 @@
-import { copyButtons } from "./copy-buttons.ts";
+import { addCopyButtons } from "./copy-buttons.ts";
 import { search } from "./search.ts";
 
-copyButtons();
+addCopyButtons();
 search(document.querySelector<HTMLElement>(".search")!);

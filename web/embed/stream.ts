@@ -1,4 +1,11 @@
-import { isMessage, PROPERTIES, READINGS, TYPE, type FromPlayer, type ToPlayer } from "../shared/messages.ts";
+import {
+  isMessage,
+  PROPERTIES,
+  READ_ONLY_PROPERTIES,
+  MESSAGE_TYPE_KEY,
+  type FromPlayer,
+  type ToPlayer,
+} from "../shared/messages.ts";
 import { readSpans, timeRanges } from "./time-ranges.ts";
 
 /** Controls the player in a frame, with an API similar to a media element. */
@@ -54,7 +61,7 @@ function listen({ source, origin, data }: MessageEvent): void {
 
 function connect(iframe: HTMLIFrameElement): Connection {
   const api = new EventTarget() as StreamApi;
-  const values: Record<string, unknown> = { ...PROPERTIES, ...READINGS };
+  const values: Record<string, unknown> = { ...PROPERTIES, ...READ_ONLY_PROPERTIES };
   const calls = new Map<number, Call>();
   let isReady = false;
   let lastCall = 0;
@@ -72,7 +79,7 @@ function connect(iframe: HTMLIFrameElement): Connection {
   /**
    * Sent to any origin: while the frame is empty, its origin is that of this page, and the greeting contains no secret.
    */
-  const postHello = () => iframe.contentWindow?.postMessage({ [TYPE]: "hello" } satisfies ToPlayer, "*");
+  const postHello = () => iframe.contentWindow?.postMessage({ [MESSAGE_TYPE_KEY]: "hello" } satisfies ToPlayer, "*");
 
   function send(key: string, message: ToPlayer): void {
     if (isReady) return post(message);
@@ -87,7 +94,7 @@ function connect(iframe: HTMLIFrameElement): Connection {
   }
 
   function handleMessage(message: FromPlayer): void {
-    switch (message[TYPE]) {
+    switch (message[MESSAGE_TYPE_KEY]) {
       case "iframeReady":
         return sendGreeting();
       case "event":
@@ -125,11 +132,11 @@ function connect(iframe: HTMLIFrameElement): Connection {
       get: () => values[property],
       set(value: unknown) {
         values[property] = value;
-        send(property, { [TYPE]: "setProperty", property, value });
+        send(property, { [MESSAGE_TYPE_KEY]: "setProperty", property, value });
       },
     });
   }
-  for (const readingName of Object.keys(READINGS))
+  for (const readingName of Object.keys(READ_ONLY_PROPERTIES))
     Object.defineProperty(api, readingName, { enumerable: true, get: () => values[readingName] });
   for (const list of ["buffered", "played"] as const)
     Object.defineProperty(api, list, { enumerable: true, get: () => timeRanges(readSpans(spans[list])) });
@@ -141,9 +148,9 @@ function connect(iframe: HTMLIFrameElement): Connection {
       const [oldest] = calls.keys();
       if (calls.size > MAX_CALLS && oldest !== undefined)
         settle(oldest, { name: "AbortError", message: "The player did not respond" });
-      send("command", { [TYPE]: "playCommand", call });
+      send("command", { [MESSAGE_TYPE_KEY]: "playCommand", call });
     });
-  api.pause = () => send("command", { [TYPE]: "pauseCommand" });
+  api.pause = () => send("command", { [MESSAGE_TYPE_KEY]: "pauseCommand" });
 
   // The frame may have loaded before this script.
   postHello();

@@ -12,7 +12,7 @@ import {
   failedText,
   goneText,
   nextText,
-  overText,
+  endedText,
   refusedText,
   silentText,
   unplayableText,
@@ -186,7 +186,7 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     if (!endedVideo.readyToStream) return show(endedVideo);
     // The only available recording is of an earlier broadcast.
     if (isUnrecorded) notice.show(goneText);
-    else notice.show({ ...overText, action: { label: "Watch again", run: () => watch(endedVideo) } });
+    else notice.show({ ...endedText, action: { label: "Watch again", run: () => watch(endedVideo) } });
     // A viewer who remains on the page may be waiting for the next broadcast.
     broadcast.follow(endedVideo);
   }

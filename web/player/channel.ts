@@ -1,4 +1,4 @@
-import { AD_EVENTS, isMessage, MEDIA_EVENTS, TYPE, type FromPlayer } from "../shared/messages.ts";
+import { AD_EVENTS, isMessage, MEDIA_EVENTS, MESSAGE_TYPE_KEY, type FromPlayer } from "../shared/messages.ts";
 import type { App } from "./app.ts";
 import type { Properties } from "./properties.ts";
 
@@ -19,33 +19,33 @@ export function openChannel(app: App, properties: Properties): void {
     const text = JSON.stringify(spans);
     if (text !== buffered) {
       buffered = text;
-      send({ [TYPE]: "bufferedTimeRangesUpdate", timeRanges: spans });
+      send({ [MESSAGE_TYPE_KEY]: "bufferedTimeRangesUpdate", timeRanges: spans });
     }
     for (const [property, value] of Object.entries(properties.read())) {
       const now = Number.isNaN(value) ? "NaN" : (JSON.stringify(value) ?? "");
       if (reported[property] === now) continue;
       reported[property] = now;
-      send({ [TYPE]: "propertyChange", property, value });
+      send({ [MESSAGE_TYPE_KEY]: "propertyChange", property, value });
     }
   }
 
   function sendEvent(eventName: string): void {
     sendProperties();
-    send({ [TYPE]: "event", eventName });
+    send({ [MESSAGE_TYPE_KEY]: "event", eventName });
   }
 
   function sendGreeting(): void {
-    send({ [TYPE]: "iframeReady" });
+    send({ [MESSAGE_TYPE_KEY]: "iframeReady" });
     reported = {};
     buffered = "[]";
     sendProperties();
     // The video size is known before anything is loaded, and pages use it for their layout.
-    if (app.video().width > 0) send({ [TYPE]: "event", eventName: "resize" });
+    if (app.video().width > 0) send({ [MESSAGE_TYPE_KEY]: "event", eventName: "resize" });
   }
 
   async function runCommand(run: () => Promise<void> | void, call: unknown): Promise<void> {
     const answer = (error?: { name: string; message: string }) => {
-      if (typeof call === "number") send({ [TYPE]: "called", call, ...(error && { error }) });
+      if (typeof call === "number") send({ [MESSAGE_TYPE_KEY]: "called", call, ...(error && { error }) });
     };
     try {
       await run();
@@ -62,7 +62,7 @@ export function openChannel(app: App, properties: Properties): void {
     if (event.source !== page || (origin !== undefined && event.origin !== origin) || !isMessage(event.data)) return;
     const { data } = event;
     if (origin === undefined && event.origin !== "null") origin = event.origin;
-    switch (data[TYPE]) {
+    switch (data[MESSAGE_TYPE_KEY]) {
       case "hello":
         return sendGreeting();
       case "setProperty":

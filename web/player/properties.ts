@@ -1,11 +1,11 @@
-import type { Property, Reading, TimeSpan } from "../shared/messages.ts";
+import type { Property, ReadOnlyProperty, TimeSpan } from "../shared/messages.ts";
 import type { App } from "./app.ts";
 import { setAccent, setLetterbox } from "./colors.ts";
 import { readPreload, httpUrl } from "./options.ts";
 
 export interface Properties {
   /** Returns the current value of every property. */
-  read(): Record<Property | Reading | "played", unknown>;
+  read(): Record<Property | ReadOnlyProperty | "played", unknown>;
   /** Writes a value from the embedding page; invalid values are ignored. */
   write(property: string, value: unknown): void;
   buffered(): TimeSpan[];

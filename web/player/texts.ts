@@ -71,7 +71,7 @@ export function refusedText(status: number | undefined): { title: string; text: 
   return { wrong, title: "The connection was lost", text: "The video resumes when you are online again." };
 }
 
-export const overText = { title: "The broadcast has ended", text: "You can watch it again from the beginning." };
+export const endedText = { title: "The broadcast has ended", text: "You can watch it again from the beginning." };
 export const goneText = { title: "The broadcast has ended", text: "There is no recording of it." };
 export const interruptedText = "The broadcast was interrupted. It resumes here automatically.";
 export const stalledText = "Waiting for the broadcast to resume.";

@@ -2,7 +2,7 @@
  * Messages between the player frame and the embedding page over postMessage. The names are those of the hosted player,
  * which existing pages listen for directly; `hello`, `call` and `called` are optional extensions.
  */
-export const TYPE = "__privateUnstableMessageType";
+export const MESSAGE_TYPE_KEY = "__privateUnstableMessageType";
 
 export interface TimeSpan {
   start: number;
@@ -10,19 +10,19 @@ export interface TimeSpan {
 }
 
 export type FromPlayer =
-  | { [TYPE]: "iframeReady" }
-  | { [TYPE]: "event"; eventName: string }
-  | { [TYPE]: "propertyChange"; property: string; value: unknown }
-  | { [TYPE]: "bufferedTimeRangesUpdate"; timeRanges: TimeSpan[] }
+  | { [MESSAGE_TYPE_KEY]: "iframeReady" }
+  | { [MESSAGE_TYPE_KEY]: "event"; eventName: string }
+  | { [MESSAGE_TYPE_KEY]: "propertyChange"; property: string; value: unknown }
+  | { [MESSAGE_TYPE_KEY]: "bufferedTimeRangesUpdate"; timeRanges: TimeSpan[] }
   /** The result of a numbered command. */
-  | { [TYPE]: "called"; call: number; error?: { name: string; message: string } };
+  | { [MESSAGE_TYPE_KEY]: "called"; call: number; error?: { name: string; message: string } };
 
 export type ToPlayer =
   /** Sent by a page that loaded after `iframeReady`; the player then repeats that event with every property. */
-  | { [TYPE]: "hello" }
-  | { [TYPE]: "setProperty"; property: string; value: unknown }
-  | { [TYPE]: "playCommand"; call?: number }
-  | { [TYPE]: "pauseCommand"; call?: number };
+  | { [MESSAGE_TYPE_KEY]: "hello" }
+  | { [MESSAGE_TYPE_KEY]: "setProperty"; property: string; value: unknown }
+  | { [MESSAGE_TYPE_KEY]: "playCommand"; call?: number }
+  | { [MESSAGE_TYPE_KEY]: "pauseCommand"; call?: number };
 
 /** Media events that are forwarded unchanged. */
 export const MEDIA_EVENTS = [
@@ -72,7 +72,7 @@ export const PROPERTIES = {
 };
 
 /** Read-only properties. `played` is a list of time spans. */
-export const READINGS = {
+export const READ_ONLY_PROPERTIES = {
   duration: NaN,
   ended: false,
   paused: true,
@@ -81,8 +81,10 @@ export const READINGS = {
 };
 
 export type Property = keyof typeof PROPERTIES;
-export type Reading = keyof typeof READINGS;
+export type ReadOnlyProperty = keyof typeof READ_ONLY_PROPERTIES;
 
-export function isMessage(data: unknown): data is { [TYPE]: string } & Record<string, unknown> {
-  return typeof data === "object" && data !== null && typeof (data as Record<string, unknown>)[TYPE] === "string";
+export function isMessage(data: unknown): data is { [MESSAGE_TYPE_KEY]: string } & Record<string, unknown> {
+  return (
+    typeof data === "object" && data !== null && typeof (data as Record<string, unknown>)[MESSAGE_TYPE_KEY] === "string"
+  );
 }

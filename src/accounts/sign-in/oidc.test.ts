@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { onEveryDatabase, type TestEngine } from "../../../test/support/databases.ts";
-import { MINUTE, refused } from "../accounts.testing.ts";
+import { MINUTE, expectErrorKind } from "../accounts.testing.ts";
 import type { AccountsOptions } from "../create.ts";
 import { CLIENT, startProvider } from "./provider.testing.ts";
 import { setUpSignIn } from "./sign-in.testing.ts";
@@ -30,7 +30,7 @@ onEveryDatabase((engine) => {
     const { secret, session } = await module.signIn.withOidc(callback, client);
     assert.equal((await caller(secret))!.user.id, first.user.id);
     assert.equal(session.method, "oidc");
-    await assert.rejects(module.signIn.withOidc(callback, client), refused("oidcFailed"), "the code was used");
+    await assert.rejects(module.signIn.withOidc(callback, client), expectErrorKind("oidcFailed"), "the code was used");
   });
 
   test("the address may also be part of the ID token", async (t) => {
@@ -49,7 +49,7 @@ onEveryDatabase((engine) => {
       const { url, ticket } = await module.signIn.startOidc(REDIRECT);
       await assert.rejects(
         module.signIn.withOidc({ ticket, url: await provider.browse(url, user) }, client),
-        refused(kind),
+        expectErrorKind(kind),
         user,
       );
     }
@@ -64,7 +64,7 @@ onEveryDatabase((engine) => {
       const { url, ticket } = await module.signIn.startOidc(REDIRECT);
       const signingIn = module.signIn.withOidc({ ticket, url: await provider.browse(url, "ann") }, client);
       if (accepted) assert.ok(await signingIn);
-      else await assert.rejects(signingIn, refused("notMember"));
+      else await assert.rejects(signingIn, expectErrorKind("notMember"));
     }
   });
 
@@ -73,22 +73,25 @@ onEveryDatabase((engine) => {
     const attacker = await module.signIn.startOidc(REDIRECT);
     const url = await provider.browse(attacker.url, "ann");
     const victim = await module.signIn.startOidc(REDIRECT);
-    await assert.rejects(module.signIn.withOidc({ ticket: victim.ticket, url }, client), refused("oidcFailed"));
+    await assert.rejects(module.signIn.withOidc({ ticket: victim.ticket, url }, client), expectErrorKind("oidcFailed"));
     const changed = new URL(url);
     changed.searchParams.set("state", new URL(victim.url).searchParams.get("state")!);
     await assert.rejects(
       module.signIn.withOidc({ ticket: victim.ticket, url: changed.href }, client),
-      refused("oidcFailed"),
+      expectErrorKind("oidcFailed"),
       "the code belongs to another PKCE verifier",
     );
     const elsewhere = url.replace(ORIGIN, "https://evil.example");
     await assert.rejects(
       module.signIn.withOidc({ ticket: attacker.ticket, url: elsewhere }, client),
-      refused("oidcFailed"),
+      expectErrorKind("oidcFailed"),
     );
-    await assert.rejects(module.signIn.withOidc({ ticket: "", url }, client), refused("signInExpired"));
+    await assert.rejects(module.signIn.withOidc({ ticket: "", url }, client), expectErrorKind("signInExpired"));
     clock.advance(15 * MINUTE);
-    await assert.rejects(module.signIn.withOidc({ ticket: attacker.ticket, url }, client), refused("signInExpired"));
+    await assert.rejects(
+      module.signIn.withOidc({ ticket: attacker.ticket, url }, client),
+      expectErrorKind("signInExpired"),
+    );
   });
 
   test("an error response of the provider is reported with its description", async (t) => {
@@ -109,19 +112,19 @@ onEveryDatabase((engine) => {
   test("a provider that cannot be reached is requested again by the next sign-in", async (t) => {
     const { module } = await setUpOidc(engine, t, { oidc_issuer: "http://127.0.0.1:1" });
     for (let attempt = 0; attempt < 2; attempt++)
-      await assert.rejects(module.signIn.startOidc(REDIRECT), refused("oidcUnreachable"));
+      await assert.rejects(module.signIn.startOidc(REDIRECT), expectErrorKind("oidcUnreachable"));
   });
 
   test("sign-in with OpenID Connect is not offered without settings", async (t) => {
     const { module, client } = await setUpSignIn(engine, t);
     assert.deepEqual(module.signIn.methods(), ["password", "passkey", "link"]);
-    await assert.rejects(module.signIn.startOidc(REDIRECT), refused("oidcOff"));
-    await assert.rejects(module.signIn.withOidc({ ticket: "", url: REDIRECT }, client), refused("oidcOff"));
+    await assert.rejects(module.signIn.startOidc(REDIRECT), expectErrorKind("oidcOff"));
+    await assert.rejects(module.signIn.withOidc({ ticket: "", url: REDIRECT }, client), expectErrorKind("oidcOff"));
     await assert.rejects(
       setUpSignIn(engine, t, {
         dashboard: { ...DASHBOARD, oidc_issuer: "https://id.example.com", oidc_client_id: "" },
       }),
-      refused("oidcIncomplete"),
+      expectErrorKind("oidcIncomplete"),
     );
   });
 });

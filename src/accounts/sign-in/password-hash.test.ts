@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { refused } from "../accounts.testing.ts";
+import { expectErrorKind } from "../accounts.testing.ts";
 import { createPasswordHasher } from "./password-hash.ts";
 import { CHEAP } from "./sign-in.testing.ts";
 
@@ -31,5 +31,5 @@ test("the number of passwords that wait to be hashed is limited", async () => {
   const results = await Promise.allSettled(Array.from({ length: 40 }, () => hasher.verify("secret", undefined)));
   const failures = results.filter((result) => result.status === "rejected");
   assert.equal(failures.length, 6);
-  for (const { reason } of failures) refused("signInBusy")(reason);
+  for (const { reason } of failures) expectErrorKind("signInBusy")(reason);
 });

@@ -5,7 +5,7 @@ import { createSecrets } from "../../store/index.ts";
 import { setUp } from "../accounts.testing.ts";
 import type { AccountsOptions } from "../create.ts";
 import { createPasswordHasher, type PasswordHasher } from "./password-hash.ts";
-import type { SignedIn, SignInResult } from "./sign-in.ts";
+import type { SignInSuccess, SignInResult } from "./sign-in.ts";
 
 export const PASSWORD = "correct horse battery";
 /** Far below the cost of production, so that tests are fast. */
@@ -29,7 +29,7 @@ function countingHasher(): PasswordHasher & { count: number } {
 export const codeAt = (secret: string, timestamp: number): string =>
   new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp });
 
-export const signedIn = (result: SignInResult): SignedIn => {
+export const signedIn = (result: SignInResult): SignInSuccess => {
   if ("ticket" in result) throw new Error("a code is required");
   return result;
 };

@@ -33,7 +33,7 @@ export interface SignIn {
   /**
    * Completes a sign-in with the second factor; `ticket` is the one from the first step. Throws badCode, signInExpired.
    */
-  withCode(step: { ticket: string; code: string }, client: SignInClient): Promise<SignedIn>;
+  withCode(step: { ticket: string; code: string }, client: SignInClient): Promise<SignInSuccess>;
   /** `origin`: the origin of the sign-in page. Throws noPasskeyHost. */
   passkeyOptions(origin: string): Promise<{ options: PublicKeyCredentialRequestOptionsJSON; ticket: string }>;
   /** Throws badPasskey, signInExpired. */
@@ -41,11 +41,11 @@ export interface SignIn {
     assertion: { ticket: string; response: AuthenticationResponseJSON },
     origin: string,
     client: SignInClient,
-  ): Promise<SignedIn>;
+  ): Promise<SignInSuccess>;
   /** Throws oidcOff, oidcUnreachable. */
   startOidc(redirectUri: string): Promise<{ url: string; ticket: string }>;
   /** Throws oidcOff, oidcUnreachable, oidcFailed, notMember, signInExpired. */
-  withOidc(callback: { ticket: string; url: string }, client: SignInClient): Promise<SignedIn>;
+  withOidc(callback: { ticket: string; url: string }, client: SignInClient): Promise<SignInSuccess>;
   /**
    * Resolves with the invitation that the secret from an email belongs to, without accepting it. Throws badInvitation.
    */
@@ -59,7 +59,7 @@ export interface SignIn {
   signOut(secret: string): Promise<void>;
 }
 
-export interface SignedIn {
+export interface SignInSuccess {
   user: User;
   session: Session;
   /** `rps_…`: the bearer value of the session. It is not stored. */
@@ -67,7 +67,7 @@ export interface SignedIn {
 }
 
 /** With two-factor authentication, a ticket for `withCode`. */
-export type SignInResult = SignedIn | { ticket: string };
+export type SignInResult = SignInSuccess | { ticket: string };
 
 export interface SignInModule extends SignInLinks {
   signIn: SignIn;
@@ -124,7 +124,7 @@ export function createSignIn({
     user: User,
     method: SignInMethod,
     more: SignInClient & { twoFactor?: boolean },
-  ): Promise<SignedIn> {
+  ): Promise<SignInSuccess> {
     const opened = await sessions.open(user.id, method, more);
     await audit.record({
       actor: user,

@@ -13,7 +13,7 @@ import type { User } from "../types.ts";
 import { fullAccessPolicies } from "./everything.ts";
 import { compile, grantsOf, type Grant } from "./grants.ts";
 import { ipMatcher } from "./ip-condition.ts";
-import type { LastUsed } from "./last-used.ts";
+import type { LastUseTracker } from "./last-used.ts";
 import { permissionGroups } from "./permission-groups.ts";
 import { findS3Secret, findToken, findTokenByHash, setS3Secret } from "./tokens-table.ts";
 import type { Token } from "./types.ts";
@@ -81,8 +81,8 @@ const LAST_USED_INTERVAL_MS = 10_000;
 interface AuthenticatorDeps {
   db: Db;
   clock: Clock;
-  lastUsed: LastUsed<number>;
-  sessionUses: LastUsed<SessionUse>;
+  lastUsed: LastUseTracker<number>;
+  sessionUses: LastUseTracker<SessionUse>;
   /** A session that is not used for this time ends. */
   sessionIdleMs: number;
   sealValue: SealValue;

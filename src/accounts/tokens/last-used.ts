@@ -3,7 +3,7 @@ import type { Db } from "../../store/index.ts";
 import type { AccountTables, AccountsExecutor } from "../tables.ts";
 
 /** Keeps the last uses of tokens or sessions approximately up to date without one write per request. */
-export interface LastUsed<Use> {
+export interface LastUseTracker<Use> {
   /** `before`: the time stored so far. */
   record(id: string, before: number | null, use: Use): void;
   /** Writes the buffered times. */
@@ -26,7 +26,7 @@ interface LastUsedDeps<Use> {
   write(tx: AccountsExecutor, uses: ReadonlyMap<string, Use>): Promise<void>;
 }
 
-export function createLastUsed<Use>({ db, clock, log, what, write }: LastUsedDeps<Use>): LastUsed<Use> {
+export function createLastUseTracker<Use>({ db, clock, log, what, write }: LastUsedDeps<Use>): LastUseTracker<Use> {
   let pendingUses = new Map<string, Use>();
   let writing = Promise.resolve();
   const closing = new AbortController();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ACCOUNT, first, setUpAccounts, STREAM_READ } from "./accounts.testing.ts";
+import { ACCOUNT, firstErrorOf, setUpAccounts, STREAM_READ } from "./accounts.testing.ts";
 
 test("an account is created, read, updated and deleted", async (t) => {
   const { call, account } = await setUpAccounts(t);
@@ -26,20 +26,20 @@ test("an account is created, read, updated and deleted", async (t) => {
       .settings,
     { enforce_twofactor: true },
   );
-  assert.deepEqual(first(await call("put", path, { body: { id: account.id, name: "x" } })), [
+  assert.deepEqual(firstErrorOf(await call("put", path, { body: { id: account.id, name: "x" } })), [
     400,
     1001,
     "Invalid account: id: it is not the one in the path",
   ]);
-  assert.deepEqual(first(await call("post", "/accounts", { body: { name: " " } })), [
+  assert.deepEqual(firstErrorOf(await call("post", "/accounts", { body: { name: " " } })), [
     400,
     1001,
     "Invalid account: name: it is empty",
   ]);
   assert.equal((await call("post", "/accounts", { body: {} })).status, 400);
   assert.deepEqual((await call("delete", path)).body.result, { id: made.id });
-  assert.deepEqual(first(await call("get", path)).slice(0, 2), [404, 7003]);
-  assert.deepEqual(first(await call("delete", `/accounts/${account.id}`)), [
+  assert.deepEqual(firstErrorOf(await call("get", path)).slice(0, 2), [404, 7003]);
+  assert.deepEqual(firstErrorOf(await call("delete", `/accounts/${account.id}`)), [
     409,
     1021,
     "Cannot delete the last account",
@@ -49,7 +49,7 @@ test("an account is created, read, updated and deleted", async (t) => {
 test("an account with resources cannot be deleted", async (t) => {
   const { call } = await setUpAccounts(t, { contents: async () => "1 zone and 2 workers" });
   const { id } = (await call("post", "/accounts", { body: { name: "Full" } })).body.result;
-  assert.deepEqual(first(await call("delete", `/accounts/${id}`)), [
+  assert.deepEqual(firstErrorOf(await call("delete", `/accounts/${id}`)), [
     409,
     1022,
     "The account is not empty: it has 1 zone and 2 workers",
@@ -77,12 +77,12 @@ test("a token lists the accounts that it can access, by page", async (t) => {
   });
   assert.equal((await narrow("get", `/accounts/${account.id}`)).status, 200);
   const other = (await call("get", "/accounts", { query: { name: "a3" } })).body.result[0].id;
-  assert.deepEqual(first(await narrow("get", `/accounts/${other}`)).slice(0, 2), [403, 9109]);
+  assert.deepEqual(firstErrorOf(await narrow("get", `/accounts/${other}`)).slice(0, 2), [403, 9109]);
   assert.deepEqual(
-    first(await narrow("put", `/accounts/${account.id}`, { body: { name: "x" } })).slice(0, 2),
+    firstErrorOf(await narrow("put", `/accounts/${account.id}`, { body: { name: "x" } })).slice(0, 2),
     [403, 9109],
   );
-  assert.deepEqual(first(await narrow("post", "/accounts", { body: { name: "x" } })).slice(0, 2), [403, 9109]);
+  assert.deepEqual(firstErrorOf(await narrow("post", "/accounts", { body: { name: "x" } })).slice(0, 2), [403, 9109]);
 });
 
 test("a token for the zones of an account can list that account", async (t) => {
@@ -126,7 +126,7 @@ test("the user is read and updated", async (t) => {
   assert.deepEqual([result.first_name, result.country, result.zipcode], ["Ann", "NL", null]);
   for (const body of [{ country: "x".repeat(31) }, { first_name: "a\u0000" }, { telephone: 5 }, []])
     assert.equal((await call("patch", "/user", { body })).status, 400, JSON.stringify(body));
-  assert.deepEqual(first(await as((await make()).value)("get", "/user")).slice(0, 2), [403, 9109]);
+  assert.deepEqual(firstErrorOf(await as((await make()).value)("get", "/user")).slice(0, 2), [403, 9109]);
 });
 
 test("memberships are listed and read, and the last one cannot be removed", async (t) => {
@@ -153,8 +153,8 @@ test("memberships are listed and read, and the last one cannot be removed", asyn
   assert.equal(detailed.policies[0].resource_groups[0].scope.key, `${ACCOUNT}.${account.id}`);
   assert.ok(detailed.policies[0].permission_groups.some(({ id }: { id: string }) => id === STREAM_READ));
   assert.equal((await call("put", path, { body: { status: "accepted" } })).body.result.status, "accepted");
-  assert.deepEqual(first(await call("put", path, { body: { status: "rejected" } })).slice(0, 2), [409, 1032]);
+  assert.deepEqual(firstErrorOf(await call("put", path, { body: { status: "rejected" } })).slice(0, 2), [409, 1032]);
   assert.equal((await call("put", path, { body: { status: "pending" } })).status, 400);
-  assert.deepEqual(first(await call("delete", path)).slice(0, 2), [409, 1032]);
-  assert.deepEqual(first(await call("delete", `/memberships/${"0".repeat(32)}`)).slice(0, 2), [404, 1031]);
+  assert.deepEqual(firstErrorOf(await call("delete", path)).slice(0, 2), [409, 1032]);
+  assert.deepEqual(firstErrorOf(await call("delete", `/memberships/${"0".repeat(32)}`)).slice(0, 2), [404, 1031]);
 });

@@ -74,8 +74,10 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
 }
 
 /** Returns the status, and the code and text of the first error. */
-export const first = ({ status, body }: { status: number; body: { errors: { code: number; message: string }[] } }) => [
+export const firstErrorOf = ({
   status,
-  body.errors[0]?.code,
-  body.errors[0]?.message,
-];
+  body,
+}: {
+  status: number;
+  body: { errors: { code: number; message: string }[] };
+}) => [status, body.errors[0]?.code, body.errors[0]?.message];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ACCOUNT, first, setUpAccounts as setUp } from "./accounts.testing.ts";
+import { ACCOUNT, firstErrorOf, setUpAccounts as setUp } from "./accounts.testing.ts";
 
 const SETTINGS_READ = "c1fde68c7bcc44588cbb6ddbc16d6480";
 const USER_READ = "8acbe5bb0d54464ab867149d7f7cf8ac";
@@ -92,7 +92,7 @@ test("filters by the published parameters, and returns pages", async (t) => {
   assert.equal((await list({ since: "2000-01-01T00:00:00+02:00", before: "2999-01-01" })).length, 4);
   const { id } = (await call("get", path)).body.result[0];
   assert.deepEqual(await list({ id }), ["user-edit-user"]);
-  assert.deepEqual(first(await call("get", path, { query: { "actor.ip": "10.0.0.0/99" } })), [
+  assert.deepEqual(firstErrorOf(await call("get", path, { query: { "actor.ip": "10.0.0.0/99" } })), [
     400,
     1001,
     'Invalid filter: actor.ip: "10.0.0.0/99" is neither an IP address nor a range in CIDR notation',

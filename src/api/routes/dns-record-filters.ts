@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { ancestors, DnsSyntaxError, isWithin, normalName, RECORD_TYPES } from "../../protocol/dns/index.ts";
+import { ancestors, DnsSyntaxError, isWithin, normalizeName, RECORD_TYPES } from "../../protocol/dns/index.ts";
 import type { RecordQuery, TagFilter } from "../../zones/index.ts";
 import { zoneErrors } from "../../zones/index.ts";
 import { pageQuery } from "../paging.ts";
@@ -88,7 +88,7 @@ export async function recordQuery(query: Query, zoneName: () => Promise<string>)
 /** Normalizes a name; an invalid name matches nothing. */
 function toLenientName(name: string): string {
   try {
-    return normalName(name);
+    return normalizeName(name);
   } catch (err) {
     if (err instanceof DnsSyntaxError) return name;
     throw err;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { first, setUpAccounts } from "./accounts.testing.ts";
+import { firstErrorOf, setUpAccounts } from "./accounts.testing.ts";
 
 interface LogEntry {
   metadata: { operation: string };
@@ -50,7 +50,7 @@ test("a member is invited, listed, changed and removed", async (t) => {
   assert.equal(editor.body.result.roles[0].name, "Editor");
   assert.deepEqual((await call("get", `${path}/${id}`)).body.result, editor.body.result);
   assert.deepEqual((await call("delete", `${path}/${id}`)).body.result, { id });
-  assert.deepEqual(first(await call("get", `${path}/${id}`)), [404, 1031, `Membership ${id} not found`]);
+  assert.deepEqual(firstErrorOf(await call("get", `${path}/${id}`)), [404, 1031, `Membership ${id} not found`]);
 
   const log = await call("get", `/accounts/${account.id}/audit_logs`, { query: { "resource.id": id } });
   assert.deepEqual(
@@ -72,7 +72,7 @@ test("a member is invited, listed, changed and removed", async (t) => {
 test("an invitation is sent again", async (t) => {
   const { call, path, invite, sent } = await setUp(t);
   const { id } = (await invite("bob@example.com")).body.result;
-  assert.deepEqual(first(await invite("bob@example.com")), [
+  assert.deepEqual(firstErrorOf(await invite("bob@example.com")), [
     409,
     1081,
     "bob@example.com is already invited to the account",
@@ -83,7 +83,8 @@ test("an invitation is sent again", async (t) => {
 
 test("rejects invalid roles, policies, statuses and addresses of members, and removing the last administrator", async (t) => {
   const { call, path, roleId, invite } = await setUp(t);
-  const add = async (body: object) => first(await call("post", path, { body: { email: "bob@example.com", ...body } }));
+  const add = async (body: object) =>
+    firstErrorOf(await call("post", path, { body: { email: "bob@example.com", ...body } }));
   const viewer = roleId("Viewer");
   assert.deepEqual(await add({ roles: ["0".repeat(32)] }), [404, 1085, `Role ${"0".repeat(32)} not found`]);
   assert.deepEqual((await add({})).slice(0, 2), [400, 1086]);
@@ -93,7 +94,7 @@ test("rejects invalid roles, policies, statuses and addresses of members, and re
   assert.deepEqual((await add({ roles: [viewer], email: "bob" })).slice(0, 2), [400, 1001]);
   assert.equal((await call("get", `${path}/%00`)).status, 404);
   const [administrator] = (await call("get", path)).body.result;
-  assert.deepEqual(first(await call("delete", `${path}/${administrator.id}`)).slice(0, 2), [409, 1032]);
+  assert.deepEqual(firstErrorOf(await call("delete", `${path}/${administrator.id}`)).slice(0, 2), [409, 1032]);
   assert.equal((await invite("bob@example.com")).status, 200);
 });
 
@@ -152,7 +153,7 @@ test("a user lists and answers invitations", async (t) => {
     status: "pending",
   });
   assert.deepEqual((await asBob("get", `/user/invites/${id}`)).body.result, body.result[0]);
-  assert.deepEqual(first(await call("get", `/user/invites/${id}`)), [404, 1087, `Invitation ${id} not found`]);
+  assert.deepEqual(firstErrorOf(await call("get", `/user/invites/${id}`)), [404, 1087, `Invitation ${id} not found`]);
   const accepted = await asBob("patch", `/user/invites/${id}`, { body: { status: "accepted" } });
   assert.deepEqual(accepted.body.result, { ...body.result[0], status: "accepted" });
   assert.deepEqual((await asBob("get", "/user/invites")).body.result, []);

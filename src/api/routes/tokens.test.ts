@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ACCOUNT, first, setUpAccounts as setUp, STREAM_READ } from "./accounts.testing.ts";
+import { ACCOUNT, firstErrorOf, setUpAccounts as setUp, STREAM_READ } from "./accounts.testing.ts";
 
 const DNS_READ = "82e64a83756745bbbb1c9c2701bf816b";
 const STREAM_WRITE = "714f9c13a5684c2885a793f5edb36f59";
@@ -57,12 +57,20 @@ test("a token is created, read, updated, rolled and revoked", async (t) => {
   );
   const rolled = await call("put", `${path}/value`, { body: {} });
   assert.equal(rolled.body.result.length, 40);
-  assert.deepEqual(first(await as(value)("get", "/user/tokens/verify")), [401, 1000, "Invalid API Token"]);
+  assert.deepEqual(firstErrorOf(await as(value)("get", "/user/tokens/verify")), [401, 1000, "Invalid API Token"]);
   assert.equal((await as(rolled.body.result)("get", "/user/tokens/verify")).body.result.id, made.id);
   assert.deepEqual((await call("delete", path)).body.result, { id: made.id });
-  assert.deepEqual(first(await as(rolled.body.result)("get", "/user/tokens/verify")), [401, 1000, "Invalid API Token"]);
-  assert.deepEqual(first(await as(rolled.body.result)("get", "/accounts")), [401, 10000, "Authentication error"]);
-  assert.deepEqual(first(await call("get", path)), [404, 1003, `API token ${made.id} not found`]);
+  assert.deepEqual(firstErrorOf(await as(rolled.body.result)("get", "/user/tokens/verify")), [
+    401,
+    1000,
+    "Invalid API Token",
+  ]);
+  assert.deepEqual(firstErrorOf(await as(rolled.body.result)("get", "/accounts")), [
+    401,
+    10000,
+    "Authentication error",
+  ]);
+  assert.deepEqual(firstErrorOf(await call("get", path)), [404, 1003, `API token ${made.id} not found`]);
 });
 
 test("verify returns the state in the published wording", async (t) => {
@@ -72,7 +80,7 @@ test("verify returns the state in the published wording", async (t) => {
   assert.equal(body.result.status, "active");
   const ended = await make({ expires_on: new Date(Date.now() + 60_000).toISOString() });
   assert.equal((await as(ended.value)("get", "/user/tokens/verify")).body.result.expires_on, ended.expires_on);
-  assert.deepEqual(first(await as("nobody")("get", "/user/tokens/verify")), [401, 1000, "Invalid API Token"]);
+  assert.deepEqual(firstErrorOf(await as("nobody")("get", "/user/tokens/verify")), [401, 1000, "Invalid API Token"]);
 
   const owned = (
     await call("post", `/accounts/${account.id}/tokens`, {
@@ -89,8 +97,12 @@ test("verify returns the state in the published wording", async (t) => {
     })
   ).body.result;
   assert.equal((await as(owned.value)("get", `/accounts/${account.id}/tokens/verify`)).body.result.id, owned.id);
-  assert.deepEqual(first(await as(owned.value)("get", "/user/tokens/verify")), [401, 1000, "Invalid API Token"]);
-  assert.deepEqual(first(await call("get", `/accounts/${account.id}/tokens/verify`)), [401, 1000, "Invalid API Token"]);
+  assert.deepEqual(firstErrorOf(await as(owned.value)("get", "/user/tokens/verify")), [401, 1000, "Invalid API Token"]);
+  assert.deepEqual(firstErrorOf(await call("get", `/accounts/${account.id}/tokens/verify`)), [
+    401,
+    1000,
+    "Invalid API Token",
+  ]);
 });
 
 test("an account token can access its account, but no user", async (t) => {
@@ -110,8 +122,8 @@ test("an account token can access its account, but no user", async (t) => {
     (await as(value)("get", "/accounts")).body.result.map((each: { id: string }) => each.id),
     [account.id],
   );
-  assert.deepEqual(first(await as(value)("get", "/user")).slice(0, 2), [403, 9109]);
-  assert.deepEqual(first(await as(value)("get", base)).slice(0, 2), [403, 9109]);
+  assert.deepEqual(firstErrorOf(await as(value)("get", "/user")).slice(0, 2), [403, 9109]);
+  assert.deepEqual(firstErrorOf(await as(value)("get", base)).slice(0, 2), [403, 9109]);
   assert.equal((await call("get", `/user/tokens/${id}`)).status, 404);
   const users = {
     name: "x",
@@ -123,7 +135,7 @@ test("an account token can access its account, but no user", async (t) => {
       },
     ],
   };
-  assert.deepEqual(first(await call("post", base, { body: users })).slice(0, 2), [400, 1001]);
+  assert.deepEqual(firstErrorOf(await call("post", base, { body: users })).slice(0, 2), [400, 1001]);
   const next = (await call("put", `${base}/${id}/value`, { body: {} })).body.result;
   assert.equal((await as(next)("get", "/accounts")).status, 200);
   assert.equal((await call("delete", `${base}/${id}`)).status, 200);
@@ -164,9 +176,9 @@ test("rejects disabled tokens and requests from disallowed addresses", async (t)
   const { call, as, make } = await setUp(t);
   const disabled = await make({ status: "disabled" });
   assert.equal(disabled.status, "disabled");
-  assert.deepEqual(first(await as(disabled.value)("get", "/accounts")), [401, 10000, "Authentication error"]);
+  assert.deepEqual(firstErrorOf(await as(disabled.value)("get", "/accounts")), [401, 10000, "Authentication error"]);
   const elsewhere = await make({ condition: { "request.ip": { in: ["192.0.2.0/24"] } } });
-  assert.deepEqual(first(await as(elsewhere.value)("get", "/accounts")), [
+  assert.deepEqual(firstErrorOf(await as(elsewhere.value)("get", "/accounts")), [
     403,
     9109,
     "Cannot use the access token from location: 127.0.0.1",
@@ -195,7 +207,7 @@ test("a token cannot create a stronger token or read another token's value", asy
     ],
   };
   const refused = await as(grantor.value)("post", "/user/tokens", { body: stronger });
-  assert.deepEqual(first(refused), [403, 9109, "Unauthorized to access requested resource"]);
+  assert.deepEqual(firstErrorOf(refused), [403, 9109, "Unauthorized to access requested resource"]);
   assert.match(refused.body.errors[0].error_chain[0].message, /Use a token with "Stream Write" on account/);
   assert.equal((await as(grantor.value)("post", "/user/tokens", { body: reader })).status, 200);
   const admin = (await call("get", "/user/tokens/verify")).body.result.id;
@@ -205,7 +217,7 @@ test("a token cannot create a stronger token or read another token's value", asy
 test("rejects invalid tokens and reports the field", async (t) => {
   const { call, reader } = await setUp(t);
   const refused = async (change: object) =>
-    first(await call("post", "/user/tokens", { body: { ...reader, ...change } }));
+    firstErrorOf(await call("post", "/user/tokens", { body: { ...reader, ...change } }));
   const message = async (change: object) => String((await refused(change))[2]);
   assert.match(await message({ name: "" }), /name: /);
   assert.match(await message({ name: "x".repeat(121) }), /name: /);

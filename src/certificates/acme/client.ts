@@ -28,7 +28,7 @@ interface Challenge {
 }
 
 /** Adds the delay that the server requests before the next poll. */
-export type Polled<Thing> = Thing & { waitMs: number | undefined };
+export type WithPollDelay<Thing> = Thing & { waitMs: number | undefined };
 
 /**
  * One account on one ACME server (RFC 8555). Throws AcmeProblem if the server rejects a request, and Error for network
@@ -37,9 +37,9 @@ export type Polled<Thing> = Thing & { waitMs: number | undefined };
 export interface AcmeClient {
   /** Creates or finds the account of this key and agrees to the terms of service. Must be called first. */
   register(contact: readonly string[]): Promise<void>;
-  newOrder(names: readonly string[]): Promise<Polled<Order>>;
-  order(url: string): Promise<Polled<Order>>;
-  authorization(url: string): Promise<Polled<Authorization>>;
+  newOrder(names: readonly string[]): Promise<WithPollDelay<Order>>;
+  order(url: string): Promise<WithPollDelay<Order>>;
+  authorization(url: string): Promise<WithPollDelay<Authorization>>;
   /** Asks the server to validate the challenge. */
   challengeReady(url: string): Promise<void>;
   finalize(url: string, request: Uint8Array): Promise<void>;
@@ -120,14 +120,14 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
     }
   }
 
-  async function fetchResource<Thing>(url: string, payload?: object): Promise<Polled<Thing>> {
+  async function fetchResource<Thing>(url: string, payload?: object): Promise<WithPollDelay<Thing>> {
     const response = await post(url, payload);
     const location = response.header("location");
     return {
       url: payload === undefined ? url : location,
       ...jsonOf<Thing & object>(response, url),
       waitMs: retryAfter(response, clock.now()),
-    } as Polled<Thing>;
+    } as WithPollDelay<Thing>;
   }
 
   return {

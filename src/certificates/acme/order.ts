@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import { certificateRequest } from "../x509/certificate.ts";
-import type { AcmeClient, Authorization, Polled, Order } from "./client.ts";
+import type { AcmeClient, Authorization, WithPollDelay, Order } from "./client.ts";
 import { AcmeProblem, problemText } from "./problem.ts";
 import type { ChallengeResponse, Solver } from "./solver.ts";
 
@@ -86,7 +86,7 @@ async function proveAll({ client, solver, clock, log, signal }: OrderDeps, urls:
 }
 
 /** Polls until the state is final, with growing delays that are never shorter than the server requests. */
-async function poll<Thing extends Polled<{ status: string }>>(
+async function poll<Thing extends WithPollDelay<{ status: string }>>(
   readStatus: () => Promise<Thing>,
   done: (thing: Thing) => boolean,
   clock: Clock,

@@ -3,7 +3,7 @@ import { messageOf, UserError, type Clock, type Log } from "../../kernel/index.t
 import type { Secrets } from "../../store/index.ts";
 import type { CertificateRow, CertificatesTable } from "../certificates-table.ts";
 import { parseKeyPair } from "../pair.ts";
-import { renewAt, retryIn } from "../renewal.ts";
+import { renewalTime, retryDelayMs } from "../renewal.ts";
 import { createAcmeClient } from "./client.ts";
 import type { AcmeHttp } from "./http.ts";
 import { orderCertificate } from "./order.ts";
@@ -54,11 +54,11 @@ export async function renew(parts: RenewDeps, row: CertificateRow, lease: string
       chain,
       private_key: secrets.seal(pair.key, certificateKeyContext(row.id)),
       not_after: pair.notAfter,
-      next_at: renewAt(pair),
+      next_at: renewalTime(pair),
     });
     if (isStored)
       log.info(
-        { names, until: new Date(pair.notAfter).toISOString(), renewal: new Date(renewAt(pair)).toISOString() },
+        { names, until: new Date(pair.notAfter).toISOString(), renewal: new Date(renewalTime(pair)).toISOString() },
         "tls: certificate issued",
       );
     else log.warn({ names }, "tls: certificate discarded, because another process holds the lease");
@@ -82,7 +82,7 @@ async function putOff(
   const wait =
     err instanceof UserError
       ? LOCAL_RETRY_MS
-      : retryIn(failures, err instanceof AcmeProblem ? err.retryAfterMs : undefined);
+      : retryDelayMs(failures, err instanceof AcmeProblem ? err.retryAfterMs : undefined);
   const reason = messageOf(err).slice(0, 1000);
   await table.storeFailure(row.id, lease, { next_at: clock.now() + wait, failures, error: reason });
   const daysLeft = row.not_after === null ? undefined : Math.floor((row.not_after - clock.now()) / DAY_MS);

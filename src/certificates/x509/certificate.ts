@@ -10,7 +10,7 @@ import {
   set,
   time,
   utf8,
-  yes,
+  booleanTrue,
   type Der,
 } from "./der.ts";
 
@@ -33,7 +33,11 @@ interface CertificateDraft {
 /** Returns a certificate (RFC 5280) in DER, self-signed or signed by `issuer`. */
 export function certificate(draft: CertificateDraft, issuer: Pick<CertificateDraft, "names" | "key"> = draft): Der {
   const { names, notBefore, notAfter, key, authority = false, forClients = false } = draft;
-  const basicConstraints = sequence(oid("2.5.29.19"), yes, octets(authority ? sequence(yes) : sequence()));
+  const basicConstraints = sequence(
+    oid("2.5.29.19"),
+    booleanTrue,
+    octets(authority ? sequence(booleanTrue) : sequence()),
+  );
   const purposes = [oid("1.3.6.1.5.5.7.3.1"), ...(forClients ? [oid("1.3.6.1.5.5.7.3.2")] : [])];
   const extendedKeyUsage = sequence(oid("2.5.29.37"), octets(sequence(...purposes)));
   const content = sequence(

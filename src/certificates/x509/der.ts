@@ -11,7 +11,7 @@ export const bits = (content: Uint8Array): Der => tagged(0x03, Buffer.concat([Bu
 /** Returns an unsigned number: a leading zero octet keeps it positive. */
 export const integer = (bytes: Uint8Array): Der =>
   tagged(0x02, bytes[0]! & 0x80 ? Buffer.concat([Buffer.of(0), bytes]) : bytes);
-export const yes: Der = Buffer.of(0x01, 1, 0xff);
+export const booleanTrue: Der = Buffer.of(0x01, 1, 0xff);
 /** `[number] EXPLICIT`, or IMPLICIT of a constructed type. */
 export const context = (number: number, content: Uint8Array): Der => tagged(0xa0 | number, content);
 /** `[number] IMPLICIT` of a primitive type. */

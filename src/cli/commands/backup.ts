@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { formatSize } from "../../kernel/text.ts";
 import type { SettingsInput } from "../../kernel/settings.ts";
 import { defineCommand, EXIT, type CommandContext } from "../command.ts";
-import { facts, formatTime, plural, printResult, table } from "../print.ts";
+import { nameValueLines, formatTime, plural, printResult, table } from "../print.ts";
 import { createProgress } from "../progress.ts";
 
 /** Options that locate the data of a server. */
@@ -153,7 +153,7 @@ store a copy of secrets.key separately, or pass --with-secrets-key.`,
           freed_bytes: freedBytes,
         },
         (paint) =>
-          facts(
+          nameValueLines(
             [
               ["backup", id],
               ["data", `${plural(files, "file")}, ${formatSize(bytes)}, ${plural(rows, "row")}`],
@@ -304,7 +304,7 @@ server does not start until the restore is complete.`,
         ...(freeBytes !== undefined && { free_bytes: freeBytes }),
       },
       (paint) => [
-        ...facts(
+        ...nameValueLines(
           [
             ["backup", `${manifest.id}, of ${formatTime(manifest.started_on)}`],
             ["data", `${plural(files, "file")}, ${formatSize(bytes)}, ${plural(rows, "row")}`],

@@ -1,6 +1,6 @@
 import { connectToApi } from "../api/connect.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { facts, formatTime, plural, printResult, table } from "../print.ts";
+import { nameValueLines, formatTime, plural, printResult, table } from "../print.ts";
 import { serverOptions } from "../shared-options.ts";
 
 interface ClusterStatus {
@@ -58,7 +58,7 @@ const clusterStatus = defineCommand({
         paint,
       ),
       "",
-      ...facts(
+      ...nameValueLines(
         [
           ["responding node", `${nameOf(status.node)} *`],
           [

@@ -5,13 +5,18 @@ import { confirm } from "../ask.ts";
 import { type Command, defineCommand, type CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { fileBody } from "../input.ts";
-import { printResult, formatTime, table, facts, plural, type Paint } from "../print.ts";
+import { printResult, formatTime, table, nameValueLines, plural, type Paint } from "../print.ts";
 import { saveBody } from "../save.ts";
 import { configOptions, localOptions, storageOptions, yesOption } from "../shared-options.ts";
 import { type Database, connectDatabase, databaseArgument, type D1Connection } from "../storage/d1-database.ts";
-import { importFile, pollToEnd, type Polled } from "../storage/d1-import.ts";
+import { importFile, pollToEnd, type JobStatus } from "../storage/d1-import.ts";
 import { runSql, type QueryResult } from "../storage/d1-query.ts";
-import { createMigration, migrationSettingsOf, unapplied, applyMigration } from "../storage/migrations.ts";
+import {
+  createMigration,
+  migrationSettingsOf,
+  findUnappliedMigrations,
+  applyMigration,
+} from "../storage/migrations.ts";
 import { connectStorage } from "../worker-of.ts";
 import { resolve, join, relative } from "node:path";
 
@@ -61,7 +66,7 @@ const d1Info = defineCommand({
     const { api, database } = await connectDatabase(name!, values, context);
     const databaseInfo = await api.result<Database>("GET", database);
     printResult(context, databaseInfo, (paint) =>
-      facts(
+      nameValueLines(
         [
           ["name", oneLine(databaseInfo.name)],
           ["id", databaseInfo.uuid],
@@ -193,7 +198,7 @@ const d1Export = defineCommand({
   ) {
     const { api, database, progress, id } = await connectDatabase(name!, values, context);
     const pollExport = (bookmark?: string) =>
-      api.result<Polled>("POST", `${database}/export`, {
+      api.result<JobStatus>("POST", `${database}/export`, {
         json: {
           output_format: "polling",
           dump_options: { no_schema: noSchema, no_data: noData, ...(tables.length > 0 && { tables }) },
@@ -265,7 +270,7 @@ const d1MigrationsList = defineCommand({
   examples: [["reelpost d1 migrations list DB", "selected by binding"]],
   async run(values, [name], context) {
     const connection = await connectDatabase(name!, values, context);
-    const files = await unapplied(connection, migrationSettingsOf(connection));
+    const files = await findUnappliedMigrations(connection, migrationSettingsOf(connection));
     printResult(context, files, () => (files.length === 0 ? [`${name} has no pending migrations`] : files));
     return 0;
   },
@@ -282,7 +287,7 @@ const d1MigrationsApply = defineCommand({
   async run({ yes, ...values }, [name], context) {
     const connection = await connectDatabase(name!, values, context);
     const migrationSettings = migrationSettingsOf(connection);
-    const files = await unapplied(connection, migrationSettings);
+    const files = await findUnappliedMigrations(connection, migrationSettings);
     if (files.length > 0)
       await confirm(`Apply ${plural(files.length, "migration")} to ${name}: ${files.join(", ")}?`, yes, context);
     for (const [appliedCount, file] of files.entries()) {

@@ -1,16 +1,16 @@
 import { formatMs, formatSize } from "../../kernel/text.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { mailAddress, setAddress } from "../deploy/address.ts";
-import { setAddresses } from "../deploy/addresses.ts";
+import { mailAddress, setWorkerUrl } from "../deploy/address.ts";
+import { syncRoutingRules } from "../deploy/addresses.ts";
 import { setConsumers } from "../deploy/consumers.ts";
 import { uploadAssets } from "../deploy/assets.ts";
 import { checkRoutes, setRoutes, routePatterns } from "../deploy/routes.ts";
 import { pendingMigrations } from "../deploy/migrations.ts";
-import { prepare, readForDeploy, type Prepared } from "../deploy/prepare.ts";
+import { prepare, readForDeploy, type PreparedUpload } from "../deploy/prepare.ts";
 import { describeCreated, provision } from "../deploy/provision.ts";
 import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
 import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
-import { facts, plural, printResult } from "../print.ts";
+import { nameValueLines, plural, printResult } from "../print.ts";
 import { messageOption, missingBindingsOption, workerOptions } from "../shared-options.ts";
 
 export const deploy = defineCommand({
@@ -71,14 +71,16 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
       const routes = routePatterns(project);
       // A worker with routes is also enabled on the workers domain only if the configuration sets `workers_dev`.
       const { crons, workersDev = routes.length === 0, previewUrls } = project.deploy;
-      const url = await setAddress(connection, { enabled: workersDev, previews: previewUrls });
+      const url = await setWorkerUrl(connection, { enabled: workersDev, previews: previewUrls });
       if (crons !== undefined)
         await api.result("PUT", `${script}/schedules`, { json: crons.map((cron) => ({ cron })) });
       await setRoutes(connection, project);
       await setConsumers(connection, project.queueConsumers);
       // Without configured addresses, existing rules are left unchanged: they may have been created manually.
       const routed =
-        project.addresses.length === 0 ? undefined : await setAddresses(connection, uploaded.tag, project.addresses);
+        project.addresses.length === 0
+          ? undefined
+          : await syncRoutingRules(connection, uploaded.tag, project.addresses);
       progress.clear();
 
       const hasHandler = (handler: string) => uploaded.handlers?.includes(handler) ?? handler === "fetch";
@@ -110,7 +112,7 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
       const { bindingTable } = await import("../deploy/bindings.ts");
       printResult(context, result, (paint) => [
         `${paint("green", "Deployed")} ${project.name} ${paint("dim", `in ${formatMs(result.ms)}`)}`,
-        ...facts(
+        ...nameValueLines(
           [
             ["uploaded", sizeText(preparedDeploy)],
             ["assets", assetsText(preparedDeploy)],
@@ -144,7 +146,7 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
   },
 });
 
-async function dryRun(preparedDeploy: Prepared, context: CommandContext): Promise<number> {
+async function dryRun(preparedDeploy: PreparedUpload, context: CommandContext): Promise<number> {
   const { bindingTable } = await import("../deploy/bindings.ts");
   printResult(
     context,
@@ -156,7 +158,7 @@ async function dryRun(preparedDeploy: Prepared, context: CommandContext): Promis
     },
     (paint) => [
       `${preparedDeploy.project.name} was built; nothing was uploaded`,
-      ...facts(
+      ...nameValueLines(
         [
           ["would upload", sizeText(preparedDeploy)],
           ["assets", assetsText(preparedDeploy)],
@@ -169,14 +171,14 @@ async function dryRun(preparedDeploy: Prepared, context: CommandContext): Promis
   return 0;
 }
 
-const sizes = ({ size, gzip, modules, assets }: Prepared) => ({
+const sizes = ({ size, gzip, modules, assets }: PreparedUpload) => ({
   size,
   gzip,
   modules,
   ...(assets !== undefined && { assets: { files: assets.files.length, size: assets.size } }),
 });
-const assetsText = ({ assets }: Prepared) =>
+const assetsText = ({ assets }: PreparedUpload) =>
   assets && `${plural(assets.files.length, "file")}, ${formatSize(assets.size)}`;
-const sizeText = ({ size, gzip, modules }: Prepared) =>
+const sizeText = ({ size, gzip, modules }: PreparedUpload) =>
   `${formatSize(size)} (${formatSize(gzip)} compressed), ${plural(modules, "module")}`;
-const showBindings = ({ bindings }: Prepared) => bindings.map(({ name, type }) => ({ name, type }));
+const showBindings = ({ bindings }: PreparedUpload) => bindings.map(({ name, type }) => ({ name, type }));

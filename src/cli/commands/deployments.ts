@@ -2,7 +2,7 @@ import { oneLine } from "../../kernel/text.ts";
 import { at } from "../api/paths.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { formatTime, printResult, table, facts } from "../print.ts";
+import { formatTime, printResult, table, nameValueLines } from "../print.ts";
 import { workerOptions } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
 import { messageIn, versionsText, type Deployment, type VersionItem } from "../workers-api.ts";
@@ -51,7 +51,7 @@ const deploymentsStatus = defineCommand({
       context,
       { ...liveDeployment, versions: liveDeployment.versions.map((version, i) => ({ ...version, ...versions[i] })) },
       (paint) =>
-        facts(
+        nameValueLines(
           [
             ["worker", name],
             [

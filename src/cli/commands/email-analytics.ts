@@ -1,6 +1,6 @@
 import { connectToApi } from "../api/connect.ts";
 import { defineCommand, type Command } from "../command.ts";
-import { facts, printResult } from "../print.ts";
+import { nameValueLines, printResult } from "../print.ts";
 import { serverOptions } from "../shared-options.ts";
 import { parseTimeOption } from "../time-option.ts";
 
@@ -31,7 +31,7 @@ const emailAnalytics = defineCommand({
     const result = await api.result<{ totals: Figures }>("GET", `${base}/email/analytics`, { query });
     const of = (name: string) => String(result.totals[name] ?? 0);
     printResult(context, result, (paint) =>
-      facts(
+      nameValueLines(
         [
           ["received", of("received")],
           ["  forwarded", of("forwarded")],

@@ -2,7 +2,7 @@ import { oneLine } from "../../kernel/text.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand, type CommandContext } from "../command.ts";
 import { connectZone, zoneOptions, type ZoneConnection } from "../email/zone.ts";
-import { facts, printResult } from "../print.ts";
+import { nameValueLines, printResult } from "../print.ts";
 import { yesOption } from "../shared-options.ts";
 
 type Problem = "missing-dmarc-report" | "multiple-dmarc-reports" | "missing-dmarc-rua" | "cname-on-dmarc-record";
@@ -25,7 +25,7 @@ const pathOf = ({ path }: ZoneConnection) => `${path}/email/auth/dmarc-reports`;
 function printReports(context: CommandContext, { zone }: ZoneConnection, reports: DmarcReports): void {
   const { enabled, status, records } = reports;
   printResult(context, reports, (paint) =>
-    facts(
+    nameValueLines(
       [
         ["domain", zone.name],
         ["reports", enabled ? "enabled" : "disabled"],

@@ -9,8 +9,8 @@ import {
   yesNo,
   type RoutingSettings,
   routingLines,
-  neededTable,
-  type Needed,
+  neededRecordTable,
+  type NeededDnsRecord,
   ruleTable,
   type Rule,
   ruleLines,
@@ -21,7 +21,7 @@ import { buildRuleBody, ruleOptions, CATCH_ALL } from "../email/rule-body.ts";
 import { fetchRule, rulePath } from "../email/rule.ts";
 import { connectZone, zoneOptions, nameIn } from "../email/zone.ts";
 import { commandErrors } from "../errors.ts";
-import { formatTime, printResult, table, facts } from "../print.ts";
+import { formatTime, printResult, table, nameValueLines } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 const emailRoutingList = defineCommand({
@@ -99,11 +99,15 @@ const emailRoutingDnsGet = defineCommand({
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
     const { name } = nameIn(zone);
-    const found = await zone.api.result<Needed[] | { record: Needed[] }>("GET", `${zone.path}/email/routing/dns`, {
-      query: { subdomain: name },
-    });
+    const found = await zone.api.result<NeededDnsRecord[] | { record: NeededDnsRecord[] }>(
+      "GET",
+      `${zone.path}/email/routing/dns`,
+      {
+        query: { subdomain: name },
+      },
+    );
     const records = Array.isArray(found) ? found : found.record;
-    printResult(context, records, (paint) => neededTable(records, paint));
+    printResult(context, records, (paint) => neededRecordTable(records, paint));
     return 0;
   },
 });
@@ -293,7 +297,7 @@ const emailRoutingAddressesGet = defineCommand({
     const { api, base } = await connectToApi(values, context);
     const address = await api.result<Address>("GET", `${base}/email/routing/addresses${at`/${id!}`}`);
     printResult(context, address, (paint) =>
-      facts(
+      nameValueLines(
         [
           ["id", address.id],
           ["address", address.email],

@@ -4,7 +4,7 @@ import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { readAttachment } from "../email/attachment.ts";
-import { yesNo, neededTable, type Needed } from "../email/routing.ts";
+import { yesNo, neededRecordTable, type NeededDnsRecord } from "../email/routing.ts";
 import {
   sendingPath,
   type SendingDomain,
@@ -106,8 +106,8 @@ const emailSendingDnsGet = defineCommand({
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
     const { tag } = await findSendingDomain(zone);
-    const records = await zone.api.result<Needed[]>("GET", `${sendingPath(zone)}${at`/${tag}`}/dns`);
-    printResult(context, records, (paint) => neededTable(records, paint));
+    const records = await zone.api.result<NeededDnsRecord[]>("GET", `${sendingPath(zone)}${at`/${tag}`}/dns`);
+    printResult(context, records, (paint) => neededRecordTable(records, paint));
     return 0;
   },
 });

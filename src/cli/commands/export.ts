@@ -8,7 +8,7 @@ import { importErrors } from "../migrate/errors.ts";
 import { limitConcurrency } from "../migrate/limit-concurrency.ts";
 import { partsIn } from "../migrate/parts.ts";
 import { listLines, positionText } from "../migrate/print-plan.ts";
-import { PATIENCE } from "../migrate/source.ts";
+import { RETRY_LIMITS } from "../migrate/source.ts";
 import { printResult, table, type Paint } from "../print.ts";
 import { serverOptions } from "../shared-options.ts";
 
@@ -51,7 +51,7 @@ live inputs and outputs, and all your data; only you can read it. The API does n
     const folder = resolve(context.cwd, dir!);
     const interrupt = onInterrupt();
     try {
-      const { api, account, progress } = await connectToApi(values, context, undefined, PATIENCE);
+      const { api, account, progress } = await connectToApi(values, context, undefined, RETRY_LIMITS);
       const accountExport = createExport({
         source: { api: limitConcurrency(api, concurrency), account },
         folder,

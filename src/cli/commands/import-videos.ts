@@ -6,11 +6,11 @@ import { connectToApi, type ApiConnection } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { defineCommand, type CommandContext } from "../command.ts";
-import { PATIENCE } from "../migrate/source.ts";
+import { RETRY_LIMITS } from "../migrate/source.ts";
 import { readVideoList, type ListedVideo } from "../migrate/video-list.ts";
 import { painter, plural, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
-import { videoBodyFields, type About } from "../stream/about.ts";
+import { videoBodyFields, type VideoProperties } from "../stream/about.ts";
 import { uploadFile } from "../stream/upload-file.ts";
 import { videoPath, type Video } from "../stream/video.ts";
 
@@ -42,7 +42,7 @@ Each video is uploaded only once: later runs skip files whose name and size matc
   ],
   async run({ yes, "dry-run": dryRun = false, ...values }, [source], context) {
     const videos = await readVideoList(resolve(context.cwd, source!));
-    const connection = await connectToApi(values, context, undefined, PATIENCE);
+    const connection = await connectToApi(values, context, undefined, RETRY_LIMITS);
     const plan = await planVideos(connection, videos);
     if (!context.json) for (const line of planLines(plan, context)) context.stdout.line(line);
     const wanted = plan.filter(({ action }) => action === "new").map(({ video }) => video);
@@ -102,7 +102,7 @@ function planLines(plan: readonly Planned[], { stdout }: CommandContext): string
 
 async function upload(connection: ApiConnection, video: ListedVideo, context: CommandContext): Promise<string> {
   const { api, base } = connection;
-  const about: About = {
+  const about: VideoProperties = {
     name: video.name,
     creator: video.creator?.slice(0, 64),
     signed: video.signed,

@@ -10,7 +10,7 @@ import { printResult, table, plural } from "../print.ts";
 import { saveBody } from "../save.ts";
 import { storageOptions, yesOption } from "../shared-options.ts";
 import { batches } from "../storage/batches.ts";
-import { MAX_LIST_FILE, listArgument, listIn } from "../storage/json-list.ts";
+import { MAX_LIST_FILE, listArgument, validateList } from "../storage/json-list.ts";
 import { keyOptions, namespaceOptions, connectNamespace } from "../storage/kv-namespace.ts";
 import { connectStorage } from "../worker-of.ts";
 
@@ -248,7 +248,7 @@ const kvBulkPut = defineCommand({
   options: keyOptions,
   examples: [["reelpost kv bulk put entries.json --binding NOTES", '[{ "key": "a", "value": "1" }]']],
   async run(values, [file], context) {
-    const entries = listIn(
+    const entries = validateList(
       await readJsonFile(file!, context, MAX_LIST_FILE),
       file!,
       (entry) =>
@@ -286,7 +286,7 @@ const kvBulkDelete = defineCommand({
     ],
   ],
   async run({ yes, ...values }, [file], context) {
-    const entries = listIn(
+    const entries = validateList(
       await readJsonFile(file!, context, MAX_LIST_FILE),
       file!,
       (entry) => typeof nameOf(entry) === "string",

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { formatSize } from "../../kernel/text.ts";
-import { facts, plural, printResult } from "../print.ts";
+import { nameValueLines, plural, printResult } from "../print.ts";
 import { createProgress } from "../progress.ts";
 import { defineCommand } from "../command.ts";
 import { readServerSettings, serverDataOptions } from "./backup.ts";
@@ -65,7 +65,7 @@ in the data directory. Uploads in progress must start again. Durable Objects req
       onProgress: ({ step, count, bytes }) => progress.step(`${step}: ${count}, ${formatSize(bytes)}`),
     }).finally(() => progress.clear());
     printResult(context, { prepared_only: prepareOnly, objects, rows: rows ?? null }, (paint) => [
-      ...facts(
+      ...nameValueLines(
         [
           [
             "objects",

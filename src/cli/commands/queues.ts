@@ -3,7 +3,7 @@ import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { consumerLabel, findQueue, settingsOf, type RemoteQueue } from "../queues/remote.ts";
-import { facts, formatTime, plural, printResult, table } from "../print.ts";
+import { nameValueLines, formatTime, plural, printResult, table } from "../print.ts";
 import { storageOptions, yesOption } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 
@@ -85,7 +85,7 @@ const info = defineCommand({
     const { path, queue } = await findQueue(api, base, name!);
     const backlog = await api.result<{ backlog_count: number; backlog_bytes: number }>("GET", `${path}/metrics`);
     printResult(context, { ...queue, ...backlog }, (paint) =>
-      facts(
+      nameValueLines(
         [
           ["name", queue.queue_name],
           ["id", queue.queue_id],

@@ -3,7 +3,7 @@ import { at } from "../api/paths.ts";
 import { askHidden, canAsk, confirm } from "../ask.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { readStdin } from "../input.ts";
-import { facts, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatTime, printResult, table } from "../print.ts";
 import { storageOptions, yesOption } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 
@@ -226,9 +226,9 @@ const readSecretValue = async (name: string, context: CommandContext): Promise<s
 
 const secretFacts = (
   { name, id, scopes, comment, created, modified }: RemoteSecret,
-  paint: Parameters<typeof facts>[1],
+  paint: Parameters<typeof nameValueLines>[1],
 ) =>
-  facts(
+  nameValueLines(
     [
       ["name", name],
       ["id", id],

@@ -2,7 +2,7 @@ import { oneLine } from "../../kernel/text.ts";
 import { connectToApi } from "../api/connect.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { onInterrupt } from "../interrupt.ts";
-import { facts, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatTime, printResult, table } from "../print.ts";
 import { serverOptions } from "../shared-options.ts";
 
 interface Health {
@@ -68,7 +68,7 @@ const serverInfo = defineCommand({
     const { api, base } = await connectToApi(values, context);
     const server = await api.result<Description>("GET", `${base}/server`);
     printResult(context, server, (paint) =>
-      facts(
+      nameValueLines(
         [
           ["version", server.version],
           ["started", formatTime(server.started)],

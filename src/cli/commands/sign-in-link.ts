@@ -1,6 +1,6 @@
 import type { SettingsInput } from "../../kernel/settings.ts";
 import { defineCommand } from "../command.ts";
-import { facts, formatTime, printResult } from "../print.ts";
+import { nameValueLines, formatTime, printResult } from "../print.ts";
 
 export const signInLink = defineCommand({
   name: "sign-in-link",
@@ -42,7 +42,7 @@ server may be running. The link is valid for 30 minutes and for one sign-in, and
     });
     const expires = new Date(link.expiresAt).toISOString();
     printResult(context, { url: link.url, email: link.email, expires_on: expires }, (paint) =>
-      facts(
+      nameValueLines(
         [
           ["link", link.url],
           ["user", link.email],

@@ -1,6 +1,6 @@
 import { connectToApi } from "../api/connect.ts";
 import { defineCommand, type Command } from "../command.ts";
-import { facts, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatTime, printResult, table } from "../print.ts";
 import { serverOptions } from "../shared-options.ts";
 import { parseTimeOption } from "../time-option.ts";
 
@@ -67,7 +67,7 @@ const streamAnalytics = defineCommand({
       by === undefined ? undefined : api.result<Top>("GET", `${path}/top`, { query: { ...query, by, limit } }),
     ]);
     printResult(context, { ...summary, ...(top !== undefined && { top }) }, (paint) => [
-      ...facts(
+      ...nameValueLines(
         [
           ["views", String(summary.views)],
           ["watched", `${minutes(summary.minutesViewed)} min since ${query.since.slice(0, 10)}`],

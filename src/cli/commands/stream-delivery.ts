@@ -1,11 +1,11 @@
 import { formatSize } from "../../kernel/text.ts";
 import { connectToApi } from "../api/connect.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { printResult, formatTime, facts } from "../print.ts";
+import { printResult, formatTime, nameValueLines } from "../print.ts";
 import { saveBody } from "../save.ts";
 import { serverOptions } from "../shared-options.ts";
 import { parseAccessRule, ruleOption } from "../stream/access-rules.ts";
-import { withToken, fetchDelivered, playable } from "../stream/delivered.ts";
+import { withToken, fetchPlaybackContent, playableUrl } from "../stream/delivered.ts";
 import { FILES, readyDownload } from "../stream/downloads.ts";
 import { videoPath, type Video, videoArgument } from "../stream/video.ts";
 import { waitUntilPlayable } from "../stream/waiting.ts";
@@ -59,7 +59,7 @@ const streamToken = defineCommand({
       dash: to(video.playback.dash),
     };
     printResult(context, signed, (paint) =>
-      facts(
+      nameValueLines(
         [
           ["token", token],
           ["watch", signed.watch],
@@ -103,7 +103,7 @@ const streamDownload = defineCommand({
     const video = await waitUntilPlayable(connection, uid!);
     const type = audio === true ? "audio" : "default";
     const url = await readyDownload(connection, video.uid, type);
-    const response = await fetchDelivered(await playable(connection, video, url, { downloadable: true }));
+    const response = await fetchPlaybackContent(await playableUrl(connection, video, url, { downloadable: true }));
     const target = pipe === true ? undefined : (file ?? `${video.uid}.${FILES[type].extension}`);
     const size = await saveBody(
       response,
@@ -137,7 +137,7 @@ const streamDelivery = defineCommand({
     const { api, base } = await connectToApi(values, context);
     const delivery = await api.result<Delivery>("GET", `${base}/stream/delivery`);
     printResult(context, delivery, (paint) =>
-      facts(
+      nameValueLines(
         [
           ["customer code", delivery.customerCode],
           ["domain", delivery.deliveryDomain ?? "none: stream.delivery_domain is not set on the server"],

@@ -2,7 +2,7 @@ import { connectToApi } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { facts, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatTime, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 interface NewKey {
@@ -22,7 +22,7 @@ const streamKeysCreate = defineCommand({
     const { api, base } = await connectToApi(values, context);
     const key = await api.result<NewKey>("POST", `${base}/stream/keys`);
     printResult(context, key, (paint) =>
-      facts(
+      nameValueLines(
         [
           ["id", key.id],
           ["created", formatTime(key.created)],

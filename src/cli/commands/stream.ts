@@ -4,9 +4,9 @@ import { type ApiRequest } from "../api/client.ts";
 import { connectToApi, type ApiConnection } from "../api/connect.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { printResult, formatTime, table, facts } from "../print.ts";
+import { printResult, formatTime, table, nameValueLines } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
-import { aboutOptions, videoBodyFields } from "../stream/about.ts";
+import { videoPropertyOptions, videoBodyFields } from "../stream/about.ts";
 import { readRenditions, renditionTable, type Rendition } from "../stream/renditions.ts";
 import { uploadFile } from "../stream/upload-file.ts";
 import {
@@ -14,7 +14,7 @@ import {
   videoPath,
   type Video,
   lengthText,
-  pictureText,
+  dimensionsText,
   stateText,
   videoArgument,
   videoLines,
@@ -31,7 +31,7 @@ const streamUpload = defineCommand({
 Without --name the video has the name of its file.`,
   arguments: [{ name: "file", summary: "video file", required: true, complete: "file" }],
   options: {
-    ...aboutOptions,
+    ...videoPropertyOptions,
     ...waitOption,
     resume: {
       type: "string",
@@ -62,7 +62,7 @@ const streamCopy = defineCommand({
   arguments: [
     { name: "url", summary: "URL of the file; the server must support HEAD and range requests", required: true },
   ],
-  options: { ...aboutOptions, ...waitOption, ...serverOptions },
+  options: { ...videoPropertyOptions, ...waitOption, ...serverOptions },
   examples: [["reelpost stream copy https://example.com/talk.mp4 --wait", "waits until the video is playable"]],
   async run({ wait, url, token, account, ...about }, [source], context) {
     const connection = await connectToApi({ url, token, account }, context);
@@ -135,7 +135,7 @@ const streamList = defineCommand({
               video.meta.name,
               stateText(video),
               lengthText(video),
-              pictureText(video),
+              dimensionsText(video),
               video.creator,
               formatTime(video.created),
             ]),
@@ -266,7 +266,7 @@ const streamUsage = defineCommand({
       context,
       { ...storage, ...(watchedMinutes !== undefined && { minutesViewed: watchedMinutes, ...period }) },
       (paint) =>
-        facts(
+        nameValueLines(
           [
             ["videos", String(videoCount)],
             ["kept", `${minutes(storedMinutes)} min${limit >= UNLIMITED ? "" : ` of ${limit}`}`],
@@ -303,7 +303,7 @@ const streamEncoding = defineCommand({
     const connection = await connectToApi(values, context);
     const encoding = await connection.api.result<Encoding>("GET", `${videoPath(connection, uid!)}/encoding`);
     printResult(context, encoding, (paint) => [
-      ...facts(
+      ...nameValueLines(
         [
           ["state", encoding.step === null ? encoding.state : `${encoding.state} (${encoding.step})`],
           ["encoded", `${Math.floor(encoding.percent)} %`],

@@ -5,7 +5,7 @@ import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { facts, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatTime, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 import { policiesFor, type PermissionGroup } from "../token-policies.ts";
 
@@ -57,7 +57,7 @@ const tokenCreate = defineCommand({
       { json: { name, policies, ...(expiresOn !== undefined && { expires_on: expiresOn }) } },
     );
     printResult(context, token, (paint) =>
-      facts(
+      nameValueLines(
         [
           ["token", token.value],
           ["id", token.id],

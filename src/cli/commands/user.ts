@@ -4,7 +4,7 @@ import { askHidden, canAsk, confirm } from "../ask.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { readStdin } from "../input.ts";
-import { facts, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatTime, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 const codeOption = {
@@ -66,7 +66,7 @@ const twoFactorStatus = defineCommand({
     const { api } = await connectUser(values, context);
     const status = await api.result<{ enabled: boolean; recovery_codes: number }>("GET", "/user/two_factor");
     printResult(context, status, (paint) =>
-      facts(
+      nameValueLines(
         [
           ["two-factor authentication", status.enabled ? "enabled" : "disabled"],
           ["recovery codes", status.enabled ? String(status.recovery_codes) : undefined],
@@ -90,7 +90,7 @@ const twoFactorEnrol = defineCommand({
       json: { current_password: current },
     });
     printResult(context, enrolled, (paint) => [
-      ...facts(
+      ...nameValueLines(
         [
           ["secret", enrolled.secret],
           ["uri", enrolled.uri],

@@ -9,7 +9,7 @@ import { prepare, readForDeploy } from "../deploy/prepare.ts";
 import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
 import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
 import { commandErrors } from "../errors.ts";
-import { formatTime, printResult, table, facts } from "../print.ts";
+import { formatTime, printResult, table, nameValueLines } from "../print.ts";
 import { workerOptions, messageOption, missingBindingsOption } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
 import { messageIn, type VersionItem, type VersionDetails } from "../workers-api.ts";
@@ -61,7 +61,7 @@ const versionsView = defineCommand({
     const { metadata, resources } = version;
     const { bindingTable } = await import("../deploy/bindings.ts");
     printResult(context, version, (paint) => [
-      ...facts(
+      ...nameValueLines(
         [
           ["version", version.id],
           ["number", String(version.number)],
@@ -137,7 +137,7 @@ const versionsUpload = defineCommand({
         },
         (paint) => [
           `Uploaded a version of ${project.name}; it is not deployed`,
-          ...facts(
+          ...nameValueLines(
             [
               ["uploaded", formatSize(size)],
               ["created", describeCreated(createdResources)],

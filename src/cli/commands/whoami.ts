@@ -1,9 +1,9 @@
 import { connectUser } from "../api/connect.ts";
-import { isCode } from "../api/codes.ts";
+import { hasErrorCode } from "../api/codes.ts";
 import { collectItems, pagesOf } from "../api/lists.ts";
 import { defineCommand } from "../command.ts";
 import { oneLine } from "../../kernel/text.ts";
-import { facts, formatTime, printResult } from "../print.ts";
+import { nameValueLines, formatTime, printResult } from "../print.ts";
 import { serverOptions } from "../shared-options.ts";
 
 interface Verified {
@@ -22,7 +22,7 @@ export const whoami = defineCommand({
     const token = await api.result<Verified>("GET", "/user/tokens/verify");
     // A token may lack the permission to read its own user.
     const user = await api.result<{ id: string; email: string }>("GET", "/user").catch((thrown: unknown) => {
-      if (isCode(thrown, 9109, 10000)) return undefined;
+      if (hasErrorCode(thrown, 9109, 10000)) return undefined;
       throw thrown;
     });
     const accounts = await collectItems(pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 }));
@@ -36,7 +36,7 @@ export const whoami = defineCommand({
         accounts: accounts.map(({ id, name }) => ({ id, name })),
       },
       (paint) =>
-        facts(
+        nameValueLines(
           [
             ["server", api.url],
             ["user", user === undefined ? undefined : oneLine(user.email)],

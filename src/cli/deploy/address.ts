@@ -1,4 +1,4 @@
-import { isCode } from "../api/codes.ts";
+import { hasErrorCode } from "../api/codes.ts";
 import { at } from "../api/paths.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 
@@ -9,7 +9,7 @@ export function mailAddress(url: string | undefined, name: string): string | und
 }
 
 /** Enables or disables the worker's own URL and returns it. Undefined if the worker has none. */
-export async function setAddress(
+export async function setWorkerUrl(
   { api, base, script, name }: WorkerConnection,
   { enabled, previews }: { enabled: boolean; previews: boolean | undefined },
 ): Promise<string | undefined> {
@@ -20,7 +20,7 @@ export async function setAddress(
   const subdomainResult = await api
     .result<{ subdomain?: { url?: string } }>("GET", `${base}/workers/workers${at`/${name}`}`)
     .catch((thrown: unknown) => {
-      if (isCode(thrown, 7000, 9109, 10007)) return undefined;
+      if (hasErrorCode(thrown, 7000, 9109, 10007)) return undefined;
       throw thrown;
     });
   // A server that does not report a URL also serves workers under a path on its own port.

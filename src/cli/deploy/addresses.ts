@@ -23,7 +23,7 @@ const DROP_ALL = { matchers: [{ type: "all" }], actions: [{ type: "drop" }], ena
  * Synchronizes the routing rules that a worker owns with its configuration. Rules of other owners are never changed.
  * `tag`: the worker's id. Rejects with the API's error if a domain has no Email Routing; then nothing is changed.
  */
-export async function setAddresses(
+export async function syncRoutingRules(
   { api, base, name }: WorkerConnection,
   tag: string,
   addresses: readonly string[],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { ACCOUNT, folderWith, runCli, startFakeApi, type Reply, type Scope, type Seen } from "../cli.testing.ts";
+import { ACCOUNT, folderWith, runCli, startFakeApi, type Reply, type Scope, type SeenRequest } from "../cli.testing.ts";
 
 const SCRIPT = `/accounts/${ACCOUNT}/workers/scripts/letters`;
 const ABSENT: Reply = {
@@ -27,7 +27,7 @@ const files = (more: object = {}) => ({
   ".dev.vars": "API_KEY=local\n",
 });
 
-const start = (t: Scope, more: Record<string, Reply | ((seen: Seen, url: string) => Reply)> = {}) =>
+const start = (t: Scope, more: Record<string, Reply | ((seen: SeenRequest, url: string) => Reply)> = {}) =>
   startFakeApi(t, {
     [`GET ${SCRIPT}/secrets`]: { result: [{ name: "API_KEY", type: "secret_text" }] },
     [`PUT ${SCRIPT}`]: { result: { id: "letters", deployment_id: VERSION, startup_time_ms: 12 } },
@@ -40,7 +40,7 @@ const start = (t: Scope, more: Record<string, Reply | ((seen: Seen, url: string)
     ...more,
   });
 
-const formOf = ({ body, headers }: Seen) =>
+const formOf = ({ body, headers }: SeenRequest) =>
   new Response(new Uint8Array(body), { headers: { "content-type": headers["content-type"]! } }).formData();
 
 test("deploy uploads the bundle in wrangler's format, then sets the address and the triggers", async (t) => {

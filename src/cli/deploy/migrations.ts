@@ -1,5 +1,5 @@
 import type { Project } from "../../workers/index.ts";
-import { isCode } from "../api/codes.ts";
+import { hasErrorCode } from "../api/codes.ts";
 import { at } from "../api/paths.ts";
 import { commandErrors } from "../errors.ts";
 import type { WorkerConnection } from "../worker-of.ts";
@@ -33,7 +33,7 @@ export async function pendingMigrations(
       return service.default_environment.script.migration_tag;
     } catch (thrown) {
       // The worker does not exist yet.
-      if (isCode(thrown, 10090)) return undefined;
+      if (hasErrorCode(thrown, 10090)) return undefined;
       throw thrown;
     }
   }

@@ -18,7 +18,7 @@ interface DeployValues {
 type ReadValues = Pick<DeployValues, "config" | "env" | "name"> & { "allow-missing-bindings"?: boolean | undefined };
 
 /** A worker that is ready to upload. */
-export interface Prepared {
+export interface PreparedUpload {
   project: Project;
   build: ProjectBuild;
   bindings: Binding[];
@@ -61,7 +61,7 @@ export async function prepare(
   values: DeployValues,
   secrets: readonly string[],
   { cwd, json, stderr }: CommandContext,
-): Promise<Prepared> {
+): Promise<PreparedUpload> {
   const { createBundler, inspectProject } = await import("../../workers/project/index.ts");
   const bindings = withVariables(project.bindings, values.var);
   const bundler = createBundler({ ...project, bindings }, { mode: "production", cwd });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ACCOUNT, folderWith, runCli, startFakeApi, type Reply, type Scope, type Seen } from "../cli.testing.ts";
+import { ACCOUNT, folderWith, runCli, startFakeApi, type Reply, type Scope, type SeenRequest } from "../cli.testing.ts";
 
 const BASE = `/accounts/${ACCOUNT}`;
 const SCRIPT = `${BASE}/workers/scripts/letters`;
@@ -36,7 +36,7 @@ const start = (t: Scope, moreReplies: Record<string, Reply>) =>
     ...moreReplies,
   });
 
-const bindingsOf = async (upload: Seen) => {
+const bindingsOf = async (upload: SeenRequest) => {
   const form = await new Response(new Uint8Array(upload.body), {
     headers: { "content-type": upload.headers["content-type"]! },
   }).formData();

@@ -1,6 +1,6 @@
 import { UserError } from "../../kernel/index.ts";
 import type { Binding, Project, ShownBinding } from "../../workers/index.ts";
-import { isCode } from "../api/codes.ts";
+import { hasErrorCode } from "../api/codes.ts";
 import { pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import type { WorkerConnection } from "../worker-of.ts";
@@ -49,7 +49,7 @@ const RESOURCE_KINDS: Record<Resource["type"], ResourceKind> = {
       api.result("GET", `${base}/r2/buckets${at`/${name}`}`).then(
         () => name,
         (thrown: unknown) => {
-          if (isCode(thrown, 10006)) return undefined;
+          if (hasErrorCode(thrown, 10006)) return undefined;
           throw thrown;
         },
       ),

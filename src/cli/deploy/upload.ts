@@ -1,5 +1,5 @@
 import type { Project } from "../../workers/index.ts";
-import { isCode } from "../api/codes.ts";
+import { hasErrorCode } from "../api/codes.ts";
 import { connectToApi } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import type { CommandContext } from "../command.ts";
@@ -18,7 +18,7 @@ export async function connectForUpload(
   const secrets = await connection.api.result<{ name: string }[]>("GET", `${script}/secrets`).then(
     (existingNames) => existingNames.map(({ name }) => name),
     (thrown: unknown) => {
-      if (isCode(thrown, 10007)) return undefined;
+      if (hasErrorCode(thrown, 10007)) return undefined;
       throw thrown;
     },
   );

@@ -1,4 +1,4 @@
-import { facts, table, type Paint } from "../print.ts";
+import { nameValueLines, table, type Paint } from "../print.ts";
 
 interface Counts {
   messages: number;
@@ -35,7 +35,7 @@ export function dmarcLines(
   { since, until, reports, totals, domains, sources, reporters }: DmarcStatistics,
   paint: Paint,
 ): string[] {
-  const summary = facts(
+  const summary = nameValueLines(
     [
       ["period", `${since} to ${until}`],
       ["reports", String(reports)],

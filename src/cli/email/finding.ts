@@ -1,6 +1,6 @@
 import { oneLine } from "../../kernel/text.ts";
 import { plural, type Paint } from "../print.ts";
-import { short } from "./log.ts";
+import { shortenText } from "./log.ts";
 
 /** Result of one check of the server's doctor. */
 export interface Finding {
@@ -19,9 +19,9 @@ export function findingLines(findings: readonly Finding[], paint: Paint): string
   const formatDetail = (name: string, text: string | undefined) =>
     text === undefined
       ? []
-      : [`${" ".repeat(STATUS_WIDTH)}  ${paint("dim", `${name}:`)} ${oneLine(short(text, 1000), 1100)}`];
+      : [`${" ".repeat(STATUS_WIDTH)}  ${paint("dim", `${name}:`)} ${oneLine(shortenText(text, 1000), 1100)}`];
   const lines = findings.flatMap(({ check, status, found, expected, fix }) => [
-    `${paint(COLOURS[status], status.padEnd(STATUS_WIDTH))}  ${oneLine(check)}${found === undefined ? "" : `: ${oneLine(short(found, status === "ok" ? 100 : 400))}`}`,
+    `${paint(COLOURS[status], status.padEnd(STATUS_WIDTH))}  ${oneLine(check)}${found === undefined ? "" : `: ${oneLine(shortenText(found, status === "ok" ? 100 : 400))}`}`,
     ...(status === "ok" ? [] : [...formatDetail("expected", expected), ...formatDetail("fix", fix)]),
   ]);
   const count = (status: Finding["status"]) => findings.filter((item) => item.status === status).length;

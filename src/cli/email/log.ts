@@ -1,5 +1,5 @@
 import { oneLine } from "../../kernel/text.ts";
-import { facts, formatTime, table, type Paint } from "../print.ts";
+import { nameValueLines, formatTime, table, type Paint } from "../print.ts";
 
 /** A message and one of its recipients, as in the API's log. */
 export interface LogEntry {
@@ -55,7 +55,7 @@ export const logRow = (entry: LogEntry): string[] => [
   resultText(entry),
   verdicts(entry),
   entry.session_id,
-  short(entry.subject ?? "", MAX_SUBJECT_LENGTH),
+  shortenText(entry.subject ?? "", MAX_SUBJECT_LENGTH),
 ];
 
 export const logTable = (entries: readonly LogEntry[], paint: Paint): string[] =>
@@ -64,7 +64,7 @@ export const logTable = (entries: readonly LogEntry[], paint: Paint): string[] =
 /** Describes the result. */
 function resultText({ kind, status, action, worker, error_detail: detail, is_spam: isSpam }: LogEntry): string {
   const byWorker = worker === null || kind === "sending" ? "" : ` by ${worker}`;
-  const reasonText = detail === null ? "" : `: ${short(detail, MAX_REASON_LENGTH)}`;
+  const reasonText = detail === null ? "" : `: ${shortenText(detail, MAX_REASON_LENGTH)}`;
   const [words, connectingWord] = WORDS[status] ?? [status, "why"];
   const result =
     kind === "routing" && status === "delivered"
@@ -101,7 +101,7 @@ export function detailLines(details: LogDetails, paint: Paint): string[] {
     .filter((method) => details[method] !== null)
     .map((method) => `${method}=${oneLine(details[method]!)}`);
   return [
-    ...facts(
+    ...nameValueLines(
       [
         ["id", details.id],
         ["time", formatTime(details.created)],
@@ -130,7 +130,7 @@ export function detailLines(details: LogDetails, paint: Paint): string[] {
               delivery.status,
               timeOf(delivery.modified),
               delivery.host,
-              saidOf(delivery),
+              hopReplyOf(delivery),
               delivery.queue_id,
             ]),
             paint,
@@ -150,7 +150,7 @@ export function detailLines(details: LogDetails, paint: Paint): string[] {
 }
 
 /** Reply of a next hop: `250 2.0.0 Ok`. */
-export const saidOf = ({
+export const hopReplyOf = ({
   code,
   enhanced_code: enhanced,
   response,
@@ -159,10 +159,10 @@ export const saidOf = ({
   enhanced_code: string | null;
   response: string | null;
 }): string =>
-  short([code, enhanced, response].filter((part) => part !== null && part !== "").join(" "), MAX_REASON_LENGTH);
+  shortenText([code, enhanced, response].filter((part) => part !== null && part !== "").join(" "), MAX_REASON_LENGTH);
 
 const detailText = (detail: Record<string, unknown>): string =>
-  short(
+  shortenText(
     Object.entries(detail)
       .map(([name, value]) => `${name}=${valueText(name, value)}`)
       .join(" "),
@@ -182,5 +182,5 @@ function valueText(name: string, value: unknown): string {
 }
 
 export const timeOf = (text: string): string => formatTime(text).replace(/ UTC$/, "");
-export const short = (text: string, maxLength: number): string =>
+export const shortenText = (text: string, maxLength: number): string =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;

@@ -1,6 +1,6 @@
 import { oneLine } from "../../kernel/text.ts";
-import { facts, formatTime, table, type Paint } from "../print.ts";
-import { saidOf, timeOf } from "./log.ts";
+import { nameValueLines, formatTime, table, type Paint } from "../print.ts";
+import { hopReplyOf, timeOf } from "./log.ts";
 
 /** State of one recipient of an outbound message. */
 interface QueuedRecipient {
@@ -50,7 +50,7 @@ export const queueTable = (items: readonly QueuedItem[], paint: Paint): string[]
   );
 
 export const messageLines = (message: WholeMessage, paint: Paint): string[] => [
-  ...facts(
+  ...nameValueLines(
     [
       ["id", message.id],
       ["created", formatTime(message.created)],
@@ -76,4 +76,4 @@ const nextOf = ({ state, next_attempt: next }: QueuedRecipient) =>
   next === null || state === "delivering" ? "" : timeOf(next);
 const pauseOf = ({ paused_until: pausedUntil, paused_because: pauseReason }: QueuedRecipient) =>
   !pausedUntil ? "" : `paused until ${timeOf(pausedUntil)}: ${oneLine(pauseReason ?? "")}`;
-const replyOf = (one: QueuedRecipient) => [saidOf(one), pauseOf(one)].filter((text) => text !== "").join("; ");
+const replyOf = (one: QueuedRecipient) => [hopReplyOf(one), pauseOf(one)].filter((text) => text !== "").join("; ");

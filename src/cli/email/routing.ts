@@ -1,5 +1,5 @@
 import type { Paint } from "../print.ts";
-import { facts, formatTime, table } from "../print.ts";
+import { nameValueLines, formatTime, table } from "../print.ts";
 
 /** The displayed part of an API response. */
 export interface RoutingSettings {
@@ -29,7 +29,7 @@ export interface Address {
   created: string;
 }
 
-export interface Needed {
+export interface NeededDnsRecord {
   type: string;
   name: string;
   content: string;
@@ -40,7 +40,7 @@ export const routingLines = (
   { name, id, enabled, status, support_subaddress: tags, subdomains = [] }: RoutingSettings,
   paint: Paint,
 ): string[] => [
-  ...facts(
+  ...nameValueLines(
     [
       ["domain", name],
       ["zone", id],
@@ -77,7 +77,7 @@ export const ruleTable = (rules: readonly Rule[], paint: Paint): string[] =>
   );
 
 export const ruleLines = (rule: Rule, paint: Paint): string[] =>
-  facts(
+  nameValueLines(
     [
       ["rule", rule.id],
       ["name", rule.name],
@@ -108,7 +108,7 @@ export const addressTable = (addresses: readonly Address[], paint: Paint): strin
     paint,
   );
 
-export const neededTable = (records: readonly Needed[], paint: Paint): string[] =>
+export const neededRecordTable = (records: readonly NeededDnsRecord[], paint: Paint): string[] =>
   table(
     ["type", "name", "priority", "content"],
     records.map(({ type, name, priority, content }) => [type, name, priority, content]),

@@ -1,6 +1,6 @@
 import { commandErrors } from "../errors.ts";
 import type { Paint } from "../print.ts";
-import { facts } from "../print.ts";
+import { nameValueLines } from "../print.ts";
 import { yesNo } from "./routing.ts";
 import type { ZoneConnection } from "./zone.ts";
 
@@ -35,7 +35,7 @@ export async function findSendingDomain(zone: ZoneConnection): Promise<SendingDo
 }
 
 export const sendingLines = (domain: SendingDomain, paint: Paint): string[] =>
-  facts(
+  nameValueLines(
     [
       ["domain", domain.name],
       ["id", domain.tag],
@@ -50,7 +50,7 @@ export const sendingLines = (domain: SendingDomain, paint: Paint): string[] =>
 export function resultLines(result: SendResult, paint: Paint): string[] {
   const list = (addresses: readonly string[] | undefined) =>
     addresses === undefined || addresses.length === 0 ? undefined : addresses.join(", ");
-  return facts(
+  return nameValueLines(
     [
       ["message", result.message_id],
       ["delivered", list(result.delivered)],

@@ -1,4 +1,4 @@
-import { facts, table, type Paint } from "../print.ts";
+import { nameValueLines, table, type Paint } from "../print.ts";
 
 interface Sessions {
   successful: number;
@@ -20,7 +20,7 @@ export function tlsLines(
   { since, until, reports, totals, policies, failures, reporters }: TlsStatistics,
   paint: Paint,
 ): string[] {
-  const summary = facts(
+  const summary = nameValueLines(
     [
       ["period", `${since} to ${until}`],
       ["reports", String(reports)],

@@ -1,5 +1,5 @@
 import { oneLine } from "../../kernel/text.ts";
-import { facts, formatTime, table, type Paint } from "../print.ts";
+import { nameValueLines, formatTime, table, type Paint } from "../print.ts";
 
 /** A message as in the API. */
 export interface InboxMessage {
@@ -56,7 +56,7 @@ export const messageTable = (messages: readonly InboxMessage[], paint: Paint): s
 export function messageLines(details: InboxDetails, paint: Paint): string[] {
   const { deliveries, content, caused } = details;
   return [
-    ...facts(
+    ...nameValueLines(
       [
         ["id", details.id],
         ["time", formatTime(details.created_on)],

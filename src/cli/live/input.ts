@@ -1,6 +1,6 @@
 import type { ApiConnection } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
-import { facts, formatTime, type Paint } from "../print.ts";
+import { nameValueLines, formatTime, type Paint } from "../print.ts";
 import { oneLine } from "../../kernel/text.ts";
 import { liveErrors } from "./errors.ts";
 
@@ -76,7 +76,7 @@ const rtmpAddress = (paint: Paint, rtmp: Rtmp | undefined): string | undefined =
 
 /** URLs and keys for publishing and playback. These are credentials for both. */
 export const inputLines = (input: LiveInput, paint: Paint): string[] =>
-  facts(
+  nameValueLines(
     [
       ["uid", input.uid],
       ["name", orNone(input.meta["name"])],

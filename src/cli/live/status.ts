@@ -1,4 +1,4 @@
-import { facts, formatTime, plural, table, type Paint } from "../print.ts";
+import { nameValueLines, formatTime, plural, table, type Paint } from "../print.ts";
 import { oneLine } from "../../kernel/text.ts";
 
 export interface LiveStatus {
@@ -38,7 +38,7 @@ export const statusLines = (
   { state, since, live, videoUID, viewers, health, outputs }: LiveStatus,
   paint: Paint,
 ): string[] =>
-  facts(
+  nameValueLines(
     [
       [
         "state",

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { AREAS, createMigration, openState, type Area, type Side } from "../../migrate/index.ts";
+import { AREAS, createMigration, openState, type Area, type MigrationEndpoint } from "../../migrate/index.ts";
 import { connectToApi } from "../api/connect.ts";
 import { confirm } from "../ask.ts";
 import type { CommandContext, Options, Values } from "../command.ts";
@@ -11,7 +11,7 @@ import { importErrors } from "./errors.ts";
 import { limitConcurrency } from "./limit-concurrency.ts";
 import { hasWork, planJson, planLines, positionText, reportLines } from "./print-plan.ts";
 import { partsIn } from "./parts.ts";
-import { PATIENCE } from "./source.ts";
+import { RETRY_LIMITS } from "./source.ts";
 
 const DEFAULT_CONCURRENCY = 4;
 const STATE_FILE = "reelpost-import.json";
@@ -54,14 +54,14 @@ export const accountImportOptions = {
 export async function importAccount(
   values: Values<typeof accountImportOptions>,
   context: CommandContext,
-  connect: (progress: Progress, concurrency: number) => Promise<Side>,
+  connect: (progress: Progress, concurrency: number) => Promise<MigrationEndpoint>,
   partsOf: (requested: readonly Area[]) => readonly Area[] = (requested) => requested,
 ): Promise<number> {
   const { concurrency = DEFAULT_CONCURRENCY, "dry-run": dryRun = false } = values;
   const interrupt = onInterrupt();
   const statePath = resolve(context.cwd, values.state ?? STATE_FILE);
   try {
-    const connection = await connectToApi(values, context, undefined, PATIENCE);
+    const connection = await connectToApi(values, context, undefined, RETRY_LIMITS);
     const { progress } = connection;
     const target = { api: limitConcurrency(connection.api, concurrency), account: connection.account };
     const source = await connect(progress, concurrency);

@@ -1,5 +1,5 @@
 import { oneLine } from "../../kernel/text.ts";
-import type { Side } from "../../migrate/index.ts";
+import type { MigrationEndpoint } from "../../migrate/index.ts";
 import { createApiClient } from "../api/client.ts";
 import { findOnlyAccount } from "../api/connect.ts";
 import { apiUrl } from "../api/credentials.ts";
@@ -14,7 +14,7 @@ const HOSTED_URL = "https://api.cloudflare.com/client/v4";
  * The hosted API counts requests in windows of five minutes and returns the remaining time of the window in
  * Retry-After.
  */
-export const PATIENCE = { maxAttempts: 12, maxWaitSeconds: 600 } as const;
+export const RETRY_LIMITS = { maxAttempts: 12, maxWaitSeconds: 600 } as const;
 
 /** The server to copy from. */
 export const sourceOptions = {
@@ -50,7 +50,7 @@ export async function connectSource(
   context: CommandContext,
   progress: Progress,
   concurrency: number,
-): Promise<Side> {
+): Promise<MigrationEndpoint> {
   const { env, version } = context;
   const url = values.from === undefined ? HOSTED_URL : apiUrl(values.from, "--from");
   const token =
@@ -61,7 +61,7 @@ export async function connectSource(
     url,
     token,
     version,
-    ...PATIENCE,
+    ...RETRY_LIMITS,
     onWait: (seconds) => progress.step(`the source is limiting requests; retrying in ${Math.ceil(seconds)} s`),
   });
   const account = values["from-account"] ?? env.CLOUDFLARE_ACCOUNT_ID ?? (await findOnlyAccount(api, "--from-account"));

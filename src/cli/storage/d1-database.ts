@@ -1,5 +1,5 @@
 import type { TargetDatabase } from "../../workers/index.ts";
-import { isCode } from "../api/codes.ts";
+import { hasErrorCode } from "../api/codes.ts";
 import type { ApiConnection } from "../api/connect.ts";
 import { pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
@@ -70,7 +70,7 @@ async function idOf(name: string, { api, base }: ApiConnection): Promise<string>
   const foundDatabase = await api
     .result<Database>("GET", `${base}/d1/database${at`/${name}`}`)
     .catch((thrown: unknown) => {
-      if (isCode(thrown, 7404, 7400, 7403, 7003, 10001)) return undefined;
+      if (hasErrorCode(thrown, 7404, 7400, 7403, 7003, 10001)) return undefined;
       throw thrown;
     });
   if (foundDatabase === undefined) throw commandErrors.databaseUnknown({ name });

@@ -7,7 +7,7 @@ import { commandErrors } from "../errors.ts";
 import type { D1Connection } from "./d1-database.ts";
 
 /** A step of a long-running job on the server, as returned by import and export. */
-export interface Polled {
+export interface JobStatus {
   success?: boolean;
   status?: "active" | "complete" | "error";
   at_bookmark?: string;
@@ -30,10 +30,10 @@ const STEP_TIMEOUT_MS = 300_000;
 
 /** Polls until the job has finished. Throws if the server reports that it failed. */
 export async function pollToEnd(
-  first: Polled,
-  pollImport: (bookmark: string | undefined) => Promise<Polled>,
+  first: JobStatus,
+  pollImport: (bookmark: string | undefined) => Promise<JobStatus>,
   onMessage: (text: string) => void,
-): Promise<Polled> {
+): Promise<JobStatus> {
   let step = first;
   for (;;) {
     for (const message of step.messages ?? []) onMessage(message);
@@ -51,9 +51,10 @@ export async function pollToEnd(
 export async function importFile(
   { api, database, progress }: D1Connection,
   file: { path: string; size: number; body: () => SentBody },
-): Promise<NonNullable<Polled["result"]>> {
+): Promise<NonNullable<JobStatus["result"]>> {
   const etag = await md5Of(file.path);
-  const call = (json: object) => api.result<Polled>("POST", `${database}/import`, { json, timeoutMs: STEP_TIMEOUT_MS });
+  const call = (json: object) =>
+    api.result<JobStatus>("POST", `${database}/import`, { json, timeoutMs: STEP_TIMEOUT_MS });
   const started = await call({ action: "init", etag });
   // A file that the server already has is imported immediately.
   let step = started;

@@ -11,7 +11,12 @@ export const listArgument = {
 } as const;
 
 /** Validates a JSON list; the error specifies the first invalid entry. */
-export function listIn(value: unknown, file: string, isGood: (entry: unknown) => boolean, what: string): unknown[] {
+export function validateList(
+  value: unknown,
+  file: string,
+  isGood: (entry: unknown) => boolean,
+  what: string,
+): unknown[] {
   if (!Array.isArray(value))
     throw commandErrors.badContent({ what: file, reason: "it is not a JSON list", fix: `Expected a list of ${what}.` });
   const invalidIndex = value.findIndex((entry) => !isGood(entry));

@@ -49,7 +49,10 @@ export async function createMigration(dir: string, message: string): Promise<str
 }
 
 /** Resolves with the migrations that have not been applied to the database. */
-export async function unapplied(connection: D1Connection, { dir, table }: MigrationSettings): Promise<string[]> {
+export async function findUnappliedMigrations(
+  connection: D1Connection,
+  { dir, table }: MigrationSettings,
+): Promise<string[]> {
   const files = await migrationFiles(dir);
   const name = quoteIdentifier(table);
   await runSql(

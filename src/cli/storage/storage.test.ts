@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ACCOUNT, TOKEN, folderWith, runCli, startFakeApi, type Seen } from "../cli.testing.ts";
+import { ACCOUNT, TOKEN, folderWith, runCli, startFakeApi, type SeenRequest } from "../cli.testing.ts";
 import { batches } from "./batches.ts";
 
 const BASE = `/accounts/${ACCOUNT}`;
@@ -24,7 +24,7 @@ const configuration = {
     ],
   }),
 };
-const sqlOf = ({ body }: Seen) => (JSON.parse(body.toString()) as { sql: string }).sql;
+const sqlOf = ({ body }: SeenRequest) => (JSON.parse(body.toString()) as { sql: string }).sql;
 
 test("selects a namespace by id or binding, or lists the bindings in the error", async (t) => {
   const api = await startFakeApi(t, {

@@ -1,7 +1,7 @@
 import type { Options } from "../command.ts";
 
 /** Options of a new video. */
-export const aboutOptions = {
+export const videoPropertyOptions = {
   name: { type: "string", placeholder: "text", summary: "name of the video" },
   creator: { type: "string", placeholder: "text", summary: "creator: any text of up to 64 characters" },
   signed: { type: "boolean", summary: "require a token for playback" },
@@ -9,7 +9,7 @@ export const aboutOptions = {
   watermark: { type: "string", placeholder: "uid", summary: "watermark profile to burn into the video" },
 } as const satisfies Options;
 
-export interface About {
+export interface VideoProperties {
   name: string | undefined;
   creator: string | undefined;
   signed: boolean | undefined;
@@ -19,7 +19,7 @@ export interface About {
 
 /** The properties as `Upload-Metadata`; the creator has a separate header. */
 export const uploadMetadata = (
-  { name, signed, "allowed-origin": origins, watermark }: About,
+  { name, signed, "allowed-origin": origins, watermark }: VideoProperties,
   filename: string,
 ): Record<string, string | true> => ({
   name: name ?? filename,
@@ -30,7 +30,7 @@ export const uploadMetadata = (
 });
 
 /** Returns the properties as fields of a JSON body. */
-export const videoBodyFields = ({ name, creator, signed, "allowed-origin": origins, watermark }: About) => ({
+export const videoBodyFields = ({ name, creator, signed, "allowed-origin": origins, watermark }: VideoProperties) => ({
   ...(name !== undefined && { meta: { name } }),
   ...(creator !== undefined && { creator }),
   ...(signed === true && { requireSignedURLs: true }),

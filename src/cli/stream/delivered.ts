@@ -2,7 +2,7 @@ import { messageOf } from "../../kernel/index.ts";
 import { oneLine } from "../../kernel/text.ts";
 import type { ApiConnection } from "../api/connect.ts";
 import { videoErrors } from "./errors.ts";
-import { shortText } from "./short-text.ts";
+import { readBodyStart } from "./short-text.ts";
 import { videoPath, type Video } from "./video.ts";
 
 const RESPONSE_MS = 60_000;
@@ -11,7 +11,7 @@ const RESPONSE_MS = 60_000;
  * Fetches playback content, without the API token. Throws unless the response is successful. The time limit covers only
  * the response headers.
  */
-export async function fetchDelivered(address: string): Promise<Response> {
+export async function fetchPlaybackContent(address: string): Promise<Response> {
   const timeoutController = new AbortController();
   const timer = setTimeout(
     () => timeoutController.abort(new Error(`no response after ${RESPONSE_MS / 1000} seconds`)),
@@ -29,7 +29,7 @@ export async function fetchDelivered(address: string): Promise<Response> {
   if (!response.ok)
     throw videoErrors.notDelivered({
       address,
-      reason: oneLine(`status ${response.status}: ${await shortText(response)}`, 1000),
+      reason: oneLine(`status ${response.status}: ${await readBodyStart(response)}`, 1000),
     });
   return response;
 }
@@ -39,7 +39,7 @@ export const withToken = (address: string, uid: string, token: string): string =
   address.replace(`/${uid}/`, `/${token}/`);
 
 /** Returns the URL unchanged, or with a token if the video requires one. */
-export async function playable(
+export async function playableUrl(
   connection: ApiConnection,
   { uid, requireSignedURLs }: Pick<Video, "uid" | "requireSignedURLs">,
   address: string,

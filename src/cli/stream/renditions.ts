@@ -1,8 +1,8 @@
 import type { ApiConnection } from "../api/connect.ts";
 import { table, type Paint } from "../print.ts";
-import { fetchDelivered, playable } from "./delivered.ts";
+import { fetchPlaybackContent, playableUrl } from "./delivered.ts";
 import { videoErrors } from "./errors.ts";
-import { shortText } from "./short-text.ts";
+import { readBodyStart } from "./short-text.ts";
 import type { Video } from "./video.ts";
 
 /** A rendition that players can select. Bit rates in bits per second, including audio. */
@@ -17,8 +17,8 @@ export interface Rendition {
 
 /** Resolves with renditions in the multivariant playlist, lowest first. */
 export async function readRenditions(connection: ApiConnection, video: Video): Promise<Rendition[]> {
-  const address = await playable(connection, video, video.playback.hls);
-  const renditions = parseRenditions(await shortText(await fetchDelivered(address)));
+  const address = await playableUrl(connection, video, video.playback.hls);
+  const renditions = parseRenditions(await readBodyStart(await fetchPlaybackContent(address)));
   if (renditions === undefined) throw videoErrors.badPlaylist({ address });
   return renditions.sort((a, b) => a.bandwidth - b.bandwidth);
 }

@@ -2,7 +2,7 @@
 const MAX_TEXT_BYTES = 64 * 1024;
 
 /** Resolves with the beginning of a response body. Never throws. */
-export async function shortText(response: Response): Promise<string> {
+export async function readBodyStart(response: Response): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   try {

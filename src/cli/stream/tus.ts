@@ -6,7 +6,7 @@ import type { Api } from "../api/client.ts";
 import { connectionErrors } from "../api/errors.ts";
 import { commandErrors } from "../errors.ts";
 import { videoErrors } from "./errors.ts";
-import { shortText } from "./short-text.ts";
+import { readBodyStart } from "./short-text.ts";
 
 /** A started upload. Its URL is the credential to resume it. */
 interface TusUpload {
@@ -207,7 +207,7 @@ async function offsetOf(response: Response): Promise<number> {
   const { status, ok } = response;
   if (!ok) {
     const reason = oneLine(
-      (await shortText(response)) ||
+      (await readBodyStart(response)) ||
         (status === 404 || status === 410 ? "the upload no longer exists" : `status ${status} without a message`),
       1000,
     );

@@ -5,7 +5,7 @@ import type { CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { onInterrupt } from "../interrupt.ts";
 import { messageOf } from "../../kernel/index.ts";
-import { uploadMetadata, type About } from "./about.ts";
+import { uploadMetadata, type VideoProperties } from "./about.ts";
 import { createUpload, sendUpload } from "./tus.ts";
 import { videoPath } from "./video.ts";
 
@@ -13,7 +13,7 @@ import { videoPath } from "./video.ts";
 export async function uploadFile(
   connection: ApiConnection,
   displayName: string,
-  { about, resume }: { about: About; resume: string | undefined },
+  { about, resume }: { about: VideoProperties; resume: string | undefined },
   { cwd }: Pick<CommandContext, "cwd">,
 ): Promise<string> {
   const { progress } = connection;
@@ -63,7 +63,7 @@ async function sizeOf(file: string, shownPath: string): Promise<number> {
 
 async function create(
   connection: ApiConnection,
-  { size, filename, about }: { size: number; filename: string; about: About },
+  { size, filename, about }: { size: number; filename: string; about: VideoProperties },
 ): Promise<{ address: string; uid: string }> {
   const { creator } = about;
   // Headers are ASCII; other text is sent in a separate request afterwards.

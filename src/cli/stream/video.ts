@@ -1,6 +1,6 @@
 import { at } from "../api/paths.ts";
 import type { ApiConnection } from "../api/connect.ts";
-import { facts, formatTime, type Paint } from "../print.ts";
+import { nameValueLines, formatTime, type Paint } from "../print.ts";
 import { formatSize, oneLine } from "../../kernel/text.ts";
 import { videoErrors } from "./errors.ts";
 
@@ -54,7 +54,7 @@ function clockText(seconds: number): string {
   return hours === 0 ? `${minutes}:${two(wholeSeconds % 60)}` : `${hours}:${two(minutes)}:${two(wholeSeconds % 60)}`;
 }
 
-export const pictureText = ({ input: { width, height } }: Pick<Video, "input">): string =>
+export const dimensionsText = ({ input: { width, height } }: Pick<Video, "input">): string =>
   width > 0 && height > 0 ? `${width}x${height}` : "";
 
 /** The preview page and the URLs for players. */
@@ -71,17 +71,17 @@ const addressFacts = ({
 
 /** Shown after an upload: the URLs and the processing state. */
 export const uploadedLines = (video: Video, paint: Paint): string[] =>
-  facts([...addressFacts(video), ["state", stateText(video)], ["playable", playsText(video)]], paint);
+  nameValueLines([...addressFacts(video), ["state", stateText(video)], ["playable", playsText(video)]], paint);
 
 export const videoLines = (video: Video, paint: Paint): string[] =>
-  facts(
+  nameValueLines(
     [
       ["uid", video.uid],
       ["name", orNone(video.meta.name)],
       ["state", stateText(video)],
       ["playable", playsText(video)],
       ["duration", orNone(lengthText(video))],
-      ["resolution", orNone(pictureText(video))],
+      ["resolution", orNone(dimensionsText(video))],
       ["size", video.size > 0 ? formatSize(video.size) : undefined],
       ["creator", orNone(video.creator ?? "")],
       ["created", formatTime(video.created)],

@@ -1,7 +1,7 @@
 import type { ApiConnection } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { commandErrors } from "../errors.ts";
-import { facts, formatTime, table, type Paint } from "../print.ts";
+import { nameValueLines, formatTime, table, type Paint } from "../print.ts";
 import { oneLine } from "../../kernel/text.ts";
 
 export interface Webhook {
@@ -29,7 +29,7 @@ export const endpointOption = {
 } as const;
 
 export const webhookLines = ({ notificationUrl, secret, modified }: Webhook, paint: Paint): string[] =>
-  facts(
+  nameValueLines(
     [
       ["url", oneLine(notificationUrl)],
       ["secret", secret],

@@ -1,4 +1,4 @@
-import type { DevEvent, Explained, LogLine } from "../../dev/index.ts";
+import type { DevEvent, ExplainedException, LogLine } from "../../dev/index.ts";
 
 type Outcome = Extract<DevEvent, { event: "email" }>["outcome"];
 
@@ -47,7 +47,7 @@ function eventOf(trace: Trace, event: Record<string, unknown>, script: string): 
       message: Array.isArray(line.message) ? line.message : [line.message],
     })),
     actions: [],
-    exceptions: list(trace.exceptions).map(({ name, message, stack }): Explained => ({
+    exceptions: list(trace.exceptions).map(({ name, message, stack }): ExplainedException => ({
       name: text(name, "Error"),
       message: text(message),
       ...(typeof stack === "string" && { stack }),

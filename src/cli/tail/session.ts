@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Api } from "../api/client.ts";
-import { isCode } from "../api/codes.ts";
+import { hasErrorCode } from "../api/codes.ts";
 import { at } from "../api/paths.ts";
 import { commandErrors } from "../errors.ts";
 
@@ -45,7 +45,7 @@ export async function readTail({
   for (;;) {
     const reason = await connectOnce().catch((thrown: unknown) => {
       // An error of the first attempt concerns the request; later attempts may reach a server that is still starting.
-      if (failures === 0 || isCode(thrown, 10000, 9109, 10007)) throw thrown;
+      if (failures === 0 || hasErrorCode(thrown, 10000, 9109, 10007)) throw thrown;
       return thrown instanceof Error ? thrown.message.split("\n")[0]! : String(thrown);
     });
     if (reason === undefined || signal.aborted) return;

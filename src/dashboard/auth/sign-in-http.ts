@@ -3,7 +3,7 @@ import { z } from "zod";
 import {
   describeRole,
   type ReceivedInvitation,
-  type SignedIn,
+  type SignInSuccess,
   type SignIn,
   type SignInResult,
 } from "../../accounts/index.ts";
@@ -146,7 +146,7 @@ const showInvitation = ({ user, account, role, invitedBy, expiresAt }: ReceivedI
   expires_on: new Date(expiresAt).toISOString(),
 });
 
-const showSession = ({ secret, session, user }: SignedIn) => ({
+const showSession = ({ secret, session, user }: SignInSuccess) => ({
   session: { id: session.id, secret, expires_on: new Date(session.expiresAt).toISOString() },
   user: { id: user.id, email: user.email },
 });

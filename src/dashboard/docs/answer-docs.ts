@@ -22,7 +22,7 @@ const POLICY = [
 export const isDocsPath = (pathname: string): boolean => pathname === DOCS_PATH || pathname.startsWith(`${DOCS_PATH}/`);
 
 /** Responds to GET and HEAD requests under `/docs`. */
-export async function answerDocs(
+export async function serveDocs(
   files: DashboardFiles,
   pathname: string,
   request: IncomingMessage,

@@ -11,7 +11,7 @@ const SQL_PATH = /^\/client\/v4\/accounts\/[^/?]+\/analytics_engine\/sql(?:\?|$)
 export const isAnalyticsSql = (url: string): boolean => SQL_PATH.test(url);
 
 /** Answers a query of the data points that the workers of this data directory have written. */
-export async function answerAnalyticsSql(
+export async function serveAnalyticsSql(
   analytics: Pick<Analytics, "query">,
   request: IncomingMessage,
   response: ServerResponse,

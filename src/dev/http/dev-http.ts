@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Duplex } from "node:stream";
 import { closeGracefully, HTTP_SERVER_OPTIONS, listen, messageOf, type Log } from "../../kernel/index.ts";
 import type { Analytics, WorkerRuntime } from "../../workers/index.ts";
-import { answerAnalyticsSql, isAnalyticsSql } from "./analytics-sql.ts";
+import { serveAnalyticsSql, isAnalyticsSql } from "./analytics-sql.ts";
 import type { Receive } from "./receive.ts";
 import { hasLocalHost, isCrossOrigin } from "./cross-origin.ts";
 import { SCHEDULED_PATH, runScheduled } from "./scheduled.ts";
@@ -117,9 +117,7 @@ export function createDevHttp({
       if (isCrossOrigin(request))
         return sendTextError(response, 403, "The SQL API rejects requests from other sites' pages");
       if (!continued) response.writeContinue();
-      return void answerAnalyticsSql(analytics, request, response).catch((err: unknown) =>
-        answerFailure(err, response),
-      );
+      return void serveAnalyticsSql(analytics, request, response).catch((err: unknown) => answerFailure(err, response));
     }
     const choice = pickWorker(request.url!, request.headers.host, workers);
     // The client may still send the body that it held back, or may not, so the connection cannot be reused (RFC 9110

@@ -4,7 +4,7 @@ import {
   mailErrors,
   mebibytes,
   readMessage,
-  type Handled,
+  type HandlingResult,
   type MailSource,
   type Message,
   type Receiver,
@@ -12,7 +12,7 @@ import {
 } from "../../mail/index.ts";
 import { ClientGone, collectBody, declaredLength, dropRest } from "./body.ts";
 import { queryOf } from "./query.ts";
-import { joinReplies, jsonReply, plainReply, send, textReply, TEXTS, type HttpReply } from "./replies.ts";
+import { joinReplies, jsonReply, resultTextReply, send, textReply, TEXTS, type HttpReply } from "./replies.ts";
 import { noSuchWorker } from "./worker-choice.ts";
 
 /** A request to a receive form: the envelope is in the query, or in the From and To headers of the message. */
@@ -73,7 +73,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     }
     const isJson = format === "json";
     const handledMail = await receiver.dispatch({ script: worker, from, to, message, keepReplies: isJson });
-    return isJson ? jsonReply(handledMail) : plainReply(handledMail);
+    return isJson ? jsonReply(handledMail) : resultTextReply(handledMail);
   }
 
   async function answerHeadersForm(received: ReceiveRequest): Promise<HttpReply> {
@@ -101,7 +101,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     const completeSource =
       message.messageId === undefined ? await withMessageId(source, ids.messageId(from.domain)) : source;
     const json = format === "json";
-    const results: { to: string; handled: Handled }[] = [];
+    const results: { to: string; handled: HandlingResult }[] = [];
     for (const [i, copy] of shareSource(completeSource, recipients.length, ids).entries()) {
       const to = recipients[i]!;
       results.push({

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { Handled } from "../../mail/index.ts";
+import type { HandlingResult } from "../../mail/index.ts";
 
 /** Texts of the local receive forms. Test suites compare them, so they never change. */
 export const TEXTS = {
@@ -24,14 +24,14 @@ export const textReply = (status: number, body: string): HttpReply => ({
 });
 
 /** Returns the plain response: a known text, or the stack trace of the thrown error. */
-export function plainReply(handled: Handled): HttpReply {
+export function resultTextReply(handled: HandlingResult): HttpReply {
   if (handled.outcome !== "ok") return textReply(500, failureText(handled));
   if (handled.rejectReason !== undefined) return textReply(400, TEXTS.rejected(handled.rejectReason));
   return textReply(200, TEXTS.processed);
 }
 
 /** `format=json`: the actions of the worker, for test suites. A rejection is a result, not a failure. */
-export function jsonReply(handled: Handled): HttpReply {
+export function jsonReply(handled: HandlingResult): HttpReply {
   return {
     status: handled.outcome === "ok" ? 200 : 500,
     type: "application/json",
@@ -39,7 +39,7 @@ export function jsonReply(handled: Handled): HttpReply {
   };
 }
 
-function jsonOf({ outcome, exception, rejectReason, forwards, replies, events }: Handled) {
+function jsonOf({ outcome, exception, rejectReason, forwards, replies, events }: HandlingResult) {
   return {
     outcome: outcome === "ok" ? "ok" : "exception",
     ...(rejectReason !== undefined && { rejectReason }),
@@ -52,8 +52,8 @@ function jsonOf({ outcome, exception, rejectReason, forwards, replies, events }:
 }
 
 /** One message with several recipients: the worst status, and the result of each. */
-export function joinReplies(results: { to: string; handled: Handled }[], json: boolean): HttpReply {
-  const replies = results.map(({ handled }) => (json ? jsonReply(handled) : plainReply(handled)));
+export function joinReplies(results: { to: string; handled: HandlingResult }[], json: boolean): HttpReply {
+  const replies = results.map(({ handled }) => (json ? jsonReply(handled) : resultTextReply(handled)));
   if (replies.length === 1) return replies[0]!;
   const status = Math.max(...replies.map((reply) => reply.status));
   if (json)
@@ -66,7 +66,7 @@ export function joinReplies(results: { to: string; handled: Handled }[], json: b
   return textReply(status, results.map(({ to }, i) => `${to}: ${replies[i]!.body}`).join("\n"));
 }
 
-function failureText({ exception, outcome }: Handled): string {
+function failureText({ exception, outcome }: HandlingResult): string {
   if (exception === undefined) return outcome;
   const { name, message, stack } = exception;
   return stack === undefined || !stack.includes(message)

@@ -1,7 +1,7 @@
 import type {
   DevEvent,
   EmailEvent,
-  Explained,
+  ExplainedException,
   FetchEvent,
   LogLine,
   MailAction,
@@ -73,7 +73,7 @@ function createRenderer(
     ];
   }
 
-  function exceptionLines(exceptions: Explained[]): string[] {
+  function exceptionLines(exceptions: ExplainedException[]): string[] {
     return exceptions.slice(0, MAX_EXCEPTIONS).flatMap(({ name, message, stack, help }) => {
       const text = stack?.includes(message) ? stack : `${name}: ${message}${stack ? `\n${stack}` : ""}`;
       return [

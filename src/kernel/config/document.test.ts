@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { stringify } from "smol-toml";
 import { parseDocument, type ConfigDocument } from "./document.ts";
 import type { Path } from "./problems.ts";
-import { formatPlace } from "./problems.ts";
+import { formatPosition } from "./problems.ts";
 
 const problemsOf = (file: string, text: string) =>
   parseDocument(file, text).problems.map(
@@ -68,7 +68,7 @@ test("TOML: locates headers, arrays of tables, dotted and quoted names, inline t
     "deep = true", // 12
   ].join("\n");
   const document = parseDocument("a.toml", text);
-  const at = (...path: (string | number)[]) => formatPlace(document.locate(path)).replace("a.toml:", "");
+  const at = (...path: (string | number)[]) => formatPosition(document.locate(path)).replace("a.toml:", "");
   assert.equal(at("name"), "2:8");
   assert.equal(at("a", "b c", "d", 0), "3:15");
   assert.equal(at("a", "b c", "d", 1, "e"), "3:24");

@@ -58,7 +58,7 @@ export function formatProblems(problems: readonly Problem[], options: { cwd?: st
 }
 
 function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}): string {
-  const place = formatPlace(problem, cwd);
+  const place = formatPosition(problem, cwd);
   const lines = [`${place === "" ? "" : `${place}: `}${problem.severity}: ${problem.message}`];
   if (problem.frame !== undefined) lines.push(...problem.frame.split("\n"));
   if (problem.fix !== undefined)
@@ -67,7 +67,7 @@ function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}): string
 }
 
 /** `src/index.ts:3:10`, relative to `cwd` if the file is inside it. */
-export function formatPlace({ file, line, column }: SourcePosition, cwd?: string): string {
+export function formatPosition({ file, line, column }: SourcePosition, cwd?: string): string {
   if (file === undefined) return "";
   const displayPath = cwd === undefined || !isAbsolute(file) ? file : relative(cwd, file);
   const name = displayPath === "" || displayPath.startsWith("..") ? file : displayPath;

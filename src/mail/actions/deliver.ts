@@ -7,7 +7,7 @@ import type { Message, Envelope, DeliveryResult, SmtpReply, Transport } from "..
 import type { Owner, RecordStep } from "./record-step.ts";
 import type { OwnedRoute } from "../routing/index.ts";
 import type { ReportIntake } from "../dmarc-reports/index.ts";
-import type { Handled, DispatchToWorker } from "./worker.ts";
+import type { HandlingResult, DispatchToWorker } from "./worker.ts";
 
 /** An accepted message. */
 export interface Delivery {
@@ -179,7 +179,7 @@ export const rejectedWithReply = (rcpt: string, reply: SmtpReply): DeliveryResul
 });
 
 /** setReject() is final. If the handler failed or was stopped, the sender keeps the message and retries. */
-function workerResult(rcpt: string, handledMail: Handled, { smtputf8 }: Envelope): DeliveryResult {
+function workerResult(rcpt: string, handledMail: HandlingResult, { smtputf8 }: Envelope): DeliveryResult {
   if (handledMail.outcome !== "ok") return rejectedResult(rcpt, mailErrors.handlerFailed());
   if (handledMail.rejectReason === undefined) return { rcpt, ok: true };
   return rejectedResult(rcpt, mailErrors.rejected({ reason: oneLine(handledMail.rejectReason, smtputf8) }));

@@ -1,13 +1,20 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
-import { headerValue, parseAddress, sameAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
-import type { BuiltMail, EmailSendResult, MailActions } from "../../workers/index.ts";
+import { headerValue, parseAddress, isSameMailAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import type { MailBuilderFields, EmailSendResult, MailActions } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
 import type { Forwarding } from "../forwarding/index.ts";
 import type { Spool, Outbound, Transport } from "../messages/index.ts";
-import { readDraft, recipientsOf, finishRaw, readRaw, composeWithLimit, draftPartsOf } from "../sending/index.ts";
+import {
+  readDraft,
+  recipientsOf,
+  finishRawMessage,
+  readRawMessage,
+  composeWithLimit,
+  draftPartsOf,
+} from "../sending/index.ts";
 import { throwOnFailure } from "./forward.ts";
 import type { LiveMail } from "./live-mail.ts";
-import { whyNotReplyable } from "./replyable.ts";
+import { noReplyReason } from "./replyable.ts";
 import { threadFields } from "./thread.ts";
 
 interface Options {
@@ -48,7 +55,7 @@ export function createReplyActions({
   }
 
   function checkAddresses(from: Mailbox, to: string) {
-    const why = whyNotReplyable(live);
+    const why = noReplyReason(live);
     if (why !== undefined) throw mailErrors.notReplyable({ why });
     const domain = parseAddress(live.to)?.domain;
     if (from.domain !== domain)
@@ -56,7 +63,7 @@ export function createReplyActions({
         address: from.address,
         fix: `Reply from an address in ${domain}, the domain that received the message.`,
       });
-    if (!sameAddress(to, live.from))
+    if (!isSameMailAddress(to, live.from))
       throw mailErrors.recipientNotAllowed({
         address: to,
         fix: `Send the reply to the sender of the message, ${live.from}.`,
@@ -89,13 +96,13 @@ export function createReplyActions({
         if (from === undefined)
           throw mailErrors.senderNotAllowed({ address: fromText, fix: "Pass one address without a name." });
         checkAddresses(from, to);
-        const reply = await readRaw(spool, raw, { from, maxBytes: spool.maxBytes });
+        const reply = await readRawMessage(spool, raw, { from, maxBytes: spool.maxBytes });
         try {
           const messageId = ids.messageId(from.domain);
           return await enqueue({
             messageId,
             from: from.address,
-            raw: finishRaw(reply, {
+            raw: finishRawMessage(reply, {
               messageId,
               at: new Date(clock.now()),
               more: threadFields(live.message, reply.fields),
@@ -106,7 +113,7 @@ export function createReplyActions({
         }
       }),
 
-    replyBuilt: (mail: BuiltMail) =>
+    replyBuilt: (mail: MailBuilderFields) =>
       replyOnce(async () => {
         const draft = readDraft(mail);
         for (const to of [live.from, ...recipientsOf(draft).map((one) => one.address)]) checkAddresses(draft.from, to);

@@ -12,7 +12,7 @@ const MAX_SHOWN = 100;
  * Returns the reason why a message must not get an automatic reply, and what to do about it; undefined if it may get
  * one. Follows RFC 3834 2 and the rules of the platform.
  */
-export function whyNotReplyable({ from, message, verdict }: LiveMail): string | undefined {
+export function noReplyReason({ from, message, verdict }: LiveMail): string | undefined {
   const { fields, messageId } = message;
   const word = (name: string) => headerValue(fields, name)?.split(";")[0]!.trim().toLowerCase();
   const field = (name: string) => `${name}: ${truncate(headerValue(fields, name) ?? "", MAX_SHOWN)}`;

@@ -9,7 +9,7 @@ import type { WorkerLogs } from "./worker-logs.ts";
 import { createReplyActions } from "./reply.ts";
 
 /** The result of a worker's handling of a message. */
-export interface Handled extends Pick<EmailOutcome, "outcome" | "exception" | "ended" | "waitUntilSettled"> {
+export interface HandlingResult extends Pick<EmailOutcome, "outcome" | "exception" | "ended" | "waitUntilSettled"> {
   /** Returns the last reply of a next hop to forward(), if every forward() so far was rejected. */
   rejectedForward(): SmtpReply | undefined;
   /** The reason passed to setReject(), unchanged. */
@@ -33,7 +33,7 @@ interface WorkerAction {
   workerLogs?: Pick<WorkerLogs, "expect"> | undefined;
 }
 
-export type DispatchToWorker = (live: LiveMail, options?: { keepReplies?: boolean }) => Promise<Handled>;
+export type DispatchToWorker = (live: LiveMail, options?: { keepReplies?: boolean }) => Promise<HandlingResult>;
 
 /**
  * Passes a message to a worker and performs its actions. Actions in waitUntil(), after the handler has returned, are
@@ -51,13 +51,13 @@ export function createWorkerAction({
   workerLogs,
 }: WorkerAction): DispatchToWorker {
   return async (live, { keepReplies = false } = {}) => {
-    const { forwards, replies, events }: Pick<Handled, "forwards" | "replies" | "events"> = {
+    const { forwards, replies, events }: Pick<HandlingResult, "forwards" | "replies" | "events"> = {
       forwards: [],
       replies: [],
       events: [],
     };
 
-    function recordEvent(type: Handled["events"][number]["type"], messageId?: string) {
+    function recordEvent(type: HandlingResult["events"][number]["type"], messageId?: string) {
       events.push({
         type,
         timestamp: new Date(clock.now()).toISOString(),

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { prepared, type Db, type Migration } from "../../store/index.ts";
+import { prepareQuery, type Db, type Migration } from "../../store/index.ts";
 import type { Entry } from "./types.ts";
 
 /**
@@ -191,7 +191,7 @@ export function createEntriesTable(db: Db) {
   const tables = db.tables<EntryTables>();
   const insertQueries = BATCHES.map((size) => ({
     size,
-    query: prepared<{ id: string }>((arg) =>
+    query: prepareQuery<{ id: string }>((arg) =>
       tables
         .insertInto("email_log")
         .values(
@@ -205,7 +205,7 @@ export function createEntriesTable(db: Db) {
     ),
   }));
   const prepareUpdate = (columns: readonly (keyof EntryRow)[]) =>
-    prepared<{ id: string }>((arg) =>
+    prepareQuery<{ id: string }>((arg) =>
       tables
         .updateTable("email_log")
         .set(Object.fromEntries(columns.map((name) => [name, arg(name)])) as Partial<EntryRow>)

@@ -1,6 +1,6 @@
 import type { DNSResolver } from "mailauth";
 import { domainOf } from "../../protocol/rfc5322/index.ts";
-import type { Authors } from "./policy.ts";
+import type { AuthorCount } from "./policy.ts";
 import { loadLibrary } from "./load-library.ts";
 import type { Resolver } from "./resolver.ts";
 import type { SignatureResults } from "./signatures.ts";
@@ -15,7 +15,7 @@ export async function checkDmarc(
   spf: SpfResult,
   { dkim, from, fromFields }: SignatureResults,
   resolver: Resolver,
-): Promise<{ dmarc: DmarcResult; authors: Authors }> {
+): Promise<{ dmarc: DmarcResult; authors: AuthorCount }> {
   const { dmarc } = await loadLibrary();
   const dmarcCheck = await dmarc({
     headerFrom: from,

@@ -51,12 +51,12 @@ export const DEFAULT_AUTHENTICATION_POLICY: AuthenticationPolicy = {
 };
 
 /** Number of authors in From. */
-export type Authors = "one" | "none" | "several";
+export type AuthorCount = "one" | "none" | "several";
 
 type Decision = { kind: "accept" } | { kind: "quarantine"; why: string } | { kind: "refuse"; error: UserError };
 
 interface Case extends Results {
-  authors: Authors;
+  authors: AuthorCount;
   ip: string;
 }
 

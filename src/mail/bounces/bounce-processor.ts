@@ -7,7 +7,7 @@ import {
   type BouncedRecipient,
   type Feedback,
 } from "../../protocol/dsn/index.ts";
-import { headerValue, parseMessageId, readHeader, sameAddress } from "../../protocol/rfc5322/index.ts";
+import { headerValue, parseMessageId, readHeader, isSameMailAddress } from "../../protocol/rfc5322/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
 import { replyOf } from "../errors.ts";
 import type {
@@ -21,7 +21,7 @@ import type {
 } from "../messages/index.ts";
 import { suppressionFor } from "./classify.ts";
 import { bounceErrors } from "./errors.ts";
-import type { Failures } from "./failures.ts";
+import type { FailureHandler } from "./failures.ts";
 import type { ReturnPaths } from "./paths.ts";
 import type { PathRow, BouncesTable } from "./bounces-table.ts";
 
@@ -29,7 +29,7 @@ interface BounceProcessorDeps {
   srs: Srs;
   paths: ReturnPaths;
   table: BouncesTable;
-  failures: Failures;
+  failures: FailureHandler;
   queue: Transport;
   trace: Trace;
   clock: Pick<Clock, "now">;
@@ -299,7 +299,7 @@ function recipientOf(
   const ownRecipient = sent.length === 1 ? sent[0] : member === undefined ? undefined : sent[member];
   if (ownRecipient === undefined) return undefined;
   const isNamed = (rcpt: string) =>
-    namedRecipients.some((address) => address !== undefined && sameAddress(address, rcpt));
+    namedRecipients.some((address) => address !== undefined && isSameMailAddress(address, rcpt));
   return isNamed(ownRecipient) || !sent.some(isNamed) ? ownRecipient : undefined;
 }
 

@@ -1,5 +1,5 @@
 import { sql, type Kysely } from "kysely";
-import { createGroupCommitter, prepared, type Db, type Migration } from "../../store/index.ts";
+import { createGroupCommitter, prepareQuery, type Db, type Migration } from "../../store/index.ts";
 import { delayNotificationsMigration } from "./delay-notifications-table.ts";
 
 interface BouncesTables {
@@ -81,10 +81,10 @@ const HOUR_MS = 3_600_000;
 export function createBouncesTable(db: Db) {
   const tables: Kysely<BouncesTables> = db.tables<BouncesTables>();
   const commits = createGroupCommitter(db);
-  const pathById = prepared<PathRow>((arg) =>
+  const pathById = prepareQuery<PathRow>((arg) =>
     tables.selectFrom("return_paths").selectAll().where("id", "=", arg<string>("id")),
   );
-  const counted = prepared<{ count: number }>((arg) =>
+  const counted = prepareQuery<{ count: number }>((arg) =>
     tables
       .insertInto("return_counts")
       .values({ name: arg<string>("name"), hour: arg<number>("hour"), count: 1 })

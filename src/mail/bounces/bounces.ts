@@ -6,7 +6,7 @@ import { mailErrors, replyOf } from "../errors.ts";
 import type { MailSource, Trace, Transport } from "../messages/index.ts";
 import { suppressionFor } from "./classify.ts";
 import { bounceErrors } from "./errors.ts";
-import { createFailures, enhancedStatus } from "./failures.ts";
+import { createFailureHandler, enhancedStatus } from "./failures.ts";
 import { createDelayNotifications } from "./delay-notifications.ts";
 import { createReturnPaths, pathId } from "./paths.ts";
 import { createReporter } from "./reporter.ts";
@@ -88,7 +88,7 @@ export function createBounces(options: BouncesOptions): BouncesService {
   const batch = createReturnPathBatch({ table: stored, log });
   const table = { ...stored, path: batch.path };
   const paths = createReturnPaths({ keys, forwardDomain, label, maxAgeDays: limits.pathDays });
-  const failures = createFailures({ srs, paths, table, list, clock });
+  const failures = createFailureHandler({ srs, paths, table, list, clock });
   const report = createReporter({
     table,
     queue,

@@ -8,13 +8,13 @@ import {
   type FailedRecipient,
   type DeliveryFailure,
 } from "../outbound/index.ts";
-import type { Failures } from "./failures.ts";
+import type { FailureHandler } from "./failures.ts";
 import { createDelayNotificationsTable, type DelayCursor } from "./delay-notifications-table.ts";
 import type { Reporter } from "./reporter.ts";
 
 interface DelayNotificationsDeps {
   db: Db;
-  failures: Failures;
+  failures: FailureHandler;
   report: Reporter;
   clock: Pick<Clock, "now">;
   log: Log;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
-import { createHeaderEndFinder, sameAddress } from "../../protocol/rfc5322/index.ts";
+import { createHeaderEndFinder, isSameMailAddress } from "../../protocol/rfc5322/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
 import type { SmtpReply } from "../messages/index.ts";
 import type { FailedRecipient, DeliveryFailure } from "../outbound/index.ts";
@@ -33,10 +33,10 @@ const SUPPRESSION_MS: Record<BounceReason, number | null> = {
 const CONFIRMED_MS = 3 * DAY_MS;
 const CONFIRM_WITHIN_MS = 90 * DAY_MS;
 
-export type Failures = ReturnType<typeof createFailures>;
+export type FailureHandler = ReturnType<typeof createFailureHandler>;
 
 /** Handles mail that could not be delivered. */
-export function createFailures({ srs, paths, table, list, clock }: FailureDeps) {
+export function createFailureHandler({ srs, paths, table, list, clock }: FailureDeps) {
   async function suppress(
     account: string,
     email: string,
@@ -172,7 +172,7 @@ function visibleOutcome(
   { rcpt, reply, host }: Pick<FailedRecipient, "rcpt" | "reply" | "host">,
   alias: string | null | undefined,
 ) {
-  if (alias == null || sameAddress(alias, rcpt)) return { rcpt, reply, ...(host !== undefined && { host }) };
+  if (alias == null || isSameMailAddress(alias, rcpt)) return { rcpt, reply, ...(host !== undefined && { host }) };
   return { rcpt: alias, reply: { ...reply, text: hide(reply.text, rcpt, alias) } };
 }
 

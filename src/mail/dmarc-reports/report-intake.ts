@@ -8,7 +8,7 @@ import { isAuthorAuthenticated } from "../forwarding/index.ts";
 import type { Envelope, MailSource } from "../messages/index.ts";
 import { readAggregate } from "./aggregate.ts";
 import { MAX_REPORT_MESSAGE_BYTES, readReportFile } from "./report-file.ts";
-import type { ReportHead, ReportRows } from "./report-rows-table.ts";
+import type { ReportHeader, ReportRows } from "./report-rows-table.ts";
 import { readTlsReport } from "./tls-report.ts";
 
 /** Mail to the report address of a zone. */
@@ -99,11 +99,11 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
   }
 
   function headOf(
-    kind: ReportHead["kind"],
+    kind: ReportHeader["kind"],
     zone: string,
     sender: string,
-    { orgName, reportId, begin, end }: Pick<ReportHead, "orgName" | "reportId" | "begin" | "end">,
-  ): ReportHead {
+    { orgName, reportId, begin, end }: Pick<ReportHeader, "orgName" | "reportId" | "begin" | "end">,
+  ): ReportHeader {
     // The sender is part of the key, so that others cannot claim the id of a future report.
     const key = createHash("sha256")
       .update(JSON.stringify([sender, orgName, reportId]))

@@ -138,7 +138,7 @@ export const tlsRowsMigration: Migration = {
 };
 
 /** A report to be recorded. */
-export interface ReportHead {
+export interface ReportHeader {
   zone: string;
   kind: "dmarc" | "tls";
   key: string;
@@ -197,7 +197,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
 
   async function admit(
     tx: Kysely<ReportRowTables>,
-    { zone, kind, key, sender, orgName, reportId, begin, end, receivedAt }: ReportHead,
+    { zone, kind, key, sender, orgName, reportId, begin, end, receivedAt }: ReportHeader,
   ): Promise<"recorded" | "duplicate" | "too many"> {
     const receivedRow = {
       zone_id: zone,
@@ -265,7 +265,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
   return {
     /** Records a whole report atomically; the report is on disk when the promise resolves. */
     recordDmarc: (
-      head: ReportHead,
+      head: ReportHeader,
       records: readonly AggregateRecord[],
     ): Promise<"recorded" | "duplicate" | "too many"> =>
       db.transaction<ReportRowTables, "recorded" | "duplicate" | "too many">(async (tx) => {
@@ -299,7 +299,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
 
     /** Like `recordDmarc`, for a TLS report. */
     recordTls: (
-      head: ReportHead,
+      head: ReportHeader,
       policies: readonly TlsPolicyResult[],
     ): Promise<"recorded" | "duplicate" | "too many"> =>
       db.transaction<ReportRowTables, "recorded" | "duplicate" | "too many">(async (tx) => {
@@ -418,7 +418,7 @@ export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBound
     },
 
     /** Resolves with the number of reports received for these days, including reports without records. */
-    async countReports(kind: ReportHead["kind"], zone: string, since: number, until: number): Promise<number> {
+    async countReports(kind: ReportHeader["kind"], zone: string, since: number, until: number): Promise<number> {
       const [row] = await db.read(
         tables
           .selectFrom("email_reports_received")

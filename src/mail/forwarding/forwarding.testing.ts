@@ -79,7 +79,7 @@ interface Place {
   serve(take: Host["settle"]): void;
 }
 
-export async function openPlace(): Promise<Place> {
+export async function openForwardingHosts(): Promise<Place> {
   let take: Host["settle"] | undefined;
   const smtp = await startSink({
     async data({ from, to, raw }: SinkMail) {
@@ -186,7 +186,7 @@ export async function startHost(
     );
   }
 
-  const { smtp, serve } = at ?? (await openPlace());
+  const { smtp, serve } = at ?? (await openForwardingHosts());
   serve(settle);
   t.after(async () => {
     await outbound.stop({ graceMs: 0 });

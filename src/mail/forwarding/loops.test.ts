@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { OwnedRoute } from "../routing/index.ts";
-import { DNS, namesOf, openPlace, ownRecords, signedBy, startHost } from "./forwarding.testing.ts";
+import { DNS, namesOf, openForwardingHosts, ownRecords, signedBy, startHost } from "./forwarding.testing.ts";
 import { createLoopMarks, LOOP_FIELD } from "./loop.ts";
 
 /** Tests servers that forward mail to each other: the loop must end early. */
@@ -14,7 +14,7 @@ const KNOWN = { ...DNS, ...ownRecords("fwd.one.example", "one.example", "fwd.two
 const to = (address: string, zone: string): OwnedRoute => ({ kind: "forward", to: [address], zone });
 
 test("ends a loop between the catch-all rules of two servers with a bounce to the sender", async (t) => {
-  const places = [await openPlace(), await openPlace()] as const;
+  const places = [await openForwardingHosts(), await openForwardingHosts()] as const;
   const one = await startHost(t, {
     name: "one",
     at: places[0],
@@ -39,7 +39,7 @@ test("ends a loop between the catch-all rules of two servers with a bounce to th
 
 test("stops a worker that generates a new address on every pass", async (t) => {
   let turn = 0;
-  const at = await openPlace();
+  const at = await openForwardingHosts();
   const one = await startHost(t, {
     name: "one",
     at,

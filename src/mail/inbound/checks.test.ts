@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { upToData } from "../mail.testing.ts";
+import { runUntilData } from "../mail.testing.ts";
 import type { SmtpReply } from "../messages/index.ts";
 import { conversation, listen, withoutReceived } from "./listening.testing.ts";
 
@@ -57,7 +57,7 @@ test("a content filter can reject, defer and set protected header fields, and it
   const message = `Subject: x\r\nX-SPAM-Flag: NO\r\n folded\r\nTo: y\r\n\r\n${"body\r\n".repeat(60_000)}`;
   const answers: string[] = [];
   for (const from of ["spam@b.example", "grey@b.example", "tag@b.example", "broken@b.example", "fine@b.example"]) {
-    const client = await upToData(port, { from });
+    const client = await runUntilData(port, { from });
     answers.push((await client.say(`${message}.\r\n`)).slice(0, 9));
     client.socket.destroy();
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as tick } from "node:timers/promises";
 import { rawClient } from "../mail.testing.ts";
-import { conversation, greeted, listen } from "./listening.testing.ts";
+import { conversation, openGreetedClient, listen } from "./listening.testing.ts";
 
 /** Tests the replies that a client must await (RFC 2920 3.1), the order of commands, and incomplete commands. */
 
@@ -28,7 +28,7 @@ for (const [name, burst] of Object.entries({
 
 test("a message that does not wait for 354 is rejected, and its lines are not executed as commands", async (t) => {
   const { port, taken } = await listen(t);
-  const client = await greeted(port);
+  const client = await openGreetedClient(port);
   client.send(
     "MAIL FROM:<a@b.example>\r\nRCPT TO:<b@here.example>\r\nDATA\r\nSubject: x\r\n\r\nMAIL FROM:<evil@x.example>\r\n.\r\n",
   );
@@ -59,7 +59,7 @@ test("rejects commands out of order, which have no effect", async (t) => {
 test("a command without its line ending is ignored when the client disconnects", async (t) => {
   const checked: string[] = [];
   const { port, listener } = await listen(t, { checkRecipient: async (rcpt) => void checked.push(rcpt) });
-  const client = await greeted(port);
+  const client = await openGreetedClient(port);
   await client.say("MAIL FROM:<a@b.example>\r\n");
   await client.say("RCPT TO:<whole@here.example>\r\n");
   client.socket.end("RCPT TO:<half@here.example>");

@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as tick } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { clock, rawClient, upToData } from "../mail.testing.ts";
+import { clock, rawClient, runUntilData } from "../mail.testing.ts";
 import { listen, testCertificates } from "./listening.testing.ts";
 
 /** Returns everything a socket receives until it ends. */
@@ -44,7 +44,7 @@ test("when all slots are in use, a new client replaces an idle one, and active o
     limits: { connections: 4, connectionsPerNetwork: 4, minIdleMs: 10_000 },
     settle: async ({ to }) => (await answer.promise, to.map((rcpt) => ({ rcpt, ok: true }))),
   });
-  const served = await upToData(port);
+  const served = await runUntilData(port);
   served.send("x\r\n.\r\n");
   while (taken.length === 0) await tick();
   const idle = [from(port, "127.0.0.2"), from(port, "127.0.0.2"), from(port, "127.0.0.2")];
@@ -72,7 +72,7 @@ test("treats a client that sends a message in a trickle as idle, but not one tha
   const { port, spooledBytes } = await listen(t, {
     limits: { connections: 2, connectionsPerNetwork: 10, minIdleMs: 1000 },
   });
-  const [flowing, dripping] = [await upToData(port), await upToData(port)];
+  const [flowing, dripping] = [await runUntilData(port), await runUntilData(port)];
   clock.advance(1000);
   flowing.send(`${"y".repeat(62)}\r\n`.repeat(100));
   dripping.send("y\r\n");

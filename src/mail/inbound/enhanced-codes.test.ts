@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { greeted, listen } from "./listening.testing.ts";
+import { openGreetedClient, listen } from "./listening.testing.ts";
 
 /** RFC 2034 */
 
@@ -37,7 +37,7 @@ test("every reply except the greeting and those to EHLO has an enhanced status c
     ["GET / HTTP/1.1"],
     ["x".repeat(5000)],
   ]) {
-    const client = await greeted(port);
+    const client = await openGreetedClient(port);
     for (const line of lines) answers.push(await client.say(`${line}\r\n`));
     client.socket.destroy();
   }

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect as connectTls } from "node:tls";
 import { setImmediate as tick } from "node:timers/promises";
 import { createTransport } from "nodemailer";
-import { clock, ids, log, newSpool, rawClient, upToData } from "../mail.testing.ts";
+import { clock, ids, log, newSpool, rawClient, runUntilData } from "../mail.testing.ts";
 import type { DeliveryResult } from "../messages/index.ts";
 import { createSmtpListener } from "./listener.ts";
 import { listen, testCertificates, withoutReceived } from "./listening.testing.ts";
@@ -88,7 +88,7 @@ for (const [name, [lookAlike, refused]] of Object.entries(LOOK_ALIKES)) {
   for (const manner of ["whole", "byte by byte"]) {
     test(`smuggling: ${name}, ${manner}`, async (t) => {
       const { port, taken, spoolFiles } = await listen(t);
-      const client = await upToData(port);
+      const client = await runUntilData(port);
       const smuggled = "MAIL FROM:<evil@x.example>\r\nRCPT TO:<b@here.example>\r\nDATA\r\nsmuggled\r\n";
       const wire = Buffer.from(`Subject: x\r\n\r\nbody${lookAlike}${smuggled}\r\n.\r\n`, "latin1");
       if (manner === "whole") client.send(wire);
@@ -157,7 +157,7 @@ test("replies to pipelined commands in order, including those after a message", 
 
 test("discards a message over the limit, rejects it at its end, and continues the session", async (t) => {
   const { port, taken, spoolFiles, spooledBytes } = await listen(t, { limits: { messageBytes: 1024 * 1024 } });
-  const client = await upToData(port);
+  const client = await runUntilData(port);
   const line = Buffer.from(`${"x".repeat(98)}\r\n`);
   const block = Buffer.concat(Array.from({ length: 1000 }, () => line));
   for (let i = 0; i < 30; i++) {
@@ -214,7 +214,7 @@ test("connections over the limit are rejected with 421", async (t) => {
 test("disconnects a client that is too slow with a command or a message", async (t) => {
   const { port } = await listen(t, { limits: { commandMs: 150 } });
   const { port: dataPort, taken } = await listen(t, { limits: { dataMs: 150 } });
-  const dripping = await upToData(dataPort);
+  const dripping = await runUntilData(dataPort);
   const idle = await rawClient(port);
   assert.match(await idle.reply(), /^220/);
   const timer = setInterval(() => {
@@ -233,7 +233,7 @@ test("the client's timeouts do not apply to a slow handler", async (t) => {
     settle: (envelope) =>
       new Promise((resolve) => setTimeout(() => resolve([{ rcpt: envelope.to[0]!, ok: true }]), 2500)),
   });
-  const client = await upToData(port);
+  const client = await runUntilData(port);
   assert.match(await client.say("x\r\n.\r\n"), /^250 /);
   client.socket.destroy();
 });
@@ -241,7 +241,7 @@ test("the client's timeouts do not apply to a slow handler", async (t) => {
 test("a connection dropped in DATA leaves no message and no file", async (t) => {
   let settled = 0;
   const { port, taken, spoolFiles, listener } = await listen(t, { settle: () => (settled++, []) });
-  const client = await upToData(port);
+  const client = await runUntilData(port);
   client.socket.write(Buffer.alloc(600 * 1024, `${"z".repeat(62)}\r\n`));
   // The spool creates its file after the first 256 KiB.
   while ((await spoolFiles()).length === 0) await tick();
@@ -253,7 +253,7 @@ test("a connection dropped in DATA leaves no message and no file", async (t) => 
 
 test("limits the header section: accepts 10,000 fields, and rejects a megabyte without an end", async (t) => {
   const { port, taken, spooledBytes } = await listen(t);
-  const client = await upToData(port);
+  const client = await runUntilData(port);
   assert.match(await client.say(`${"X-A: 1\r\n".repeat(10_000)}\r\nbody\r\n.\r\n`), /^250 /);
   await client.say("MAIL FROM:<a@sender.example>\r\n");
   await client.say("RCPT TO:<b@here.example>\r\n");
@@ -264,7 +264,7 @@ test("limits the header section: accepts 10,000 fields, and rejects a megabyte w
   while (spooledBytes() < before + 1024 * 1024) await tick();
   // The limit has been exceeded, but the rejection waits for the end of the message; another client can send a whole
   // message meanwhile.
-  const other = await upToData(port);
+  const other = await runUntilData(port);
   assert.match(await other.say("x\r\n.\r\n"), /^250 /);
   other.socket.destroy();
   assert.equal(await Promise.race([answer, Promise.resolve("not yet")]), "not yet");
@@ -277,7 +277,7 @@ test("limits the header section: accepts 10,000 fields, and rejects a megabyte w
 
 test("uses at most a megabyte of memory for a megabyte of dots", async (t) => {
   const { port, taken } = await listen(t);
-  const client = await upToData(port);
+  const client = await runUntilData(port);
   const started = performance.now();
   client.send(`\r\n${"..\r\n".repeat(1024 * 1024)}`);
   assert.match(await client.say(".\r\n"), /^250 /);
@@ -359,7 +359,7 @@ test("the single reply for several recipients reflects every result", async (t) 
       "451 4.3.0 later (<later@x.example>; the other recipients received it)",
     ],
   ] as const) {
-    const client = await upToData(port, { to: [...to] });
+    const client = await runUntilData(port, { to: [...to] });
     assert.equal(await client.say("x\r\n.\r\n"), expected);
     client.socket.destroy();
   }
@@ -393,7 +393,7 @@ test("returns the next hop's reply text as ASCII unless the client uses SMTPUTF8
 
 test("reports an internal error as a temporary failure without internal details", async (t) => {
   const { port } = await listen(t, { settle: () => Promise.reject(new Error("secret detail")) });
-  const client = await upToData(port);
+  const client = await runUntilData(port);
   assert.equal(await client.say("x\r\n.\r\n"), "451 4.3.0 Message processing failed, try again later");
   client.socket.destroy();
 });
@@ -402,7 +402,7 @@ test("close() replies to messages in progress, disconnects idle clients immediat
   const began = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<DeliveryResult[]>();
   const { port, listener } = await listen(t, { settle: () => (began.resolve(), answer.promise) });
-  const [idle, busy] = [await rawClient(port), await upToData(port)];
+  const [idle, busy] = [await rawClient(port), await runUntilData(port)];
   await idle.reply();
   busy.send("x\r\n.\r\n");
   await began.promise;

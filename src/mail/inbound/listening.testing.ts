@@ -59,7 +59,7 @@ export async function listen(t: TestContext, { settle, limits, spool: given, ...
 }
 
 /** Resolves with a client that has received the reply to its EHLO. */
-export async function greeted(port: number, hello = "EHLO client.example"): Promise<RawClient> {
+export async function openGreetedClient(port: number, hello = "EHLO client.example"): Promise<RawClient> {
   const client = await rawClient(port);
   await client.reply();
   await client.say(`${hello}\r\n`);
@@ -69,7 +69,7 @@ export async function greeted(port: number, hello = "EHLO client.example"): Prom
 /** Resolves with a listener and a client that has received the reply to its EHLO. */
 export async function conversation(t: TestContext, options?: Listening) {
   const world = await listen(t, options);
-  const client = await greeted(world.port);
+  const client = await openGreetedClient(world.port);
   t.after(() => client.socket.destroy());
   return { ...world, client, say: (line: string) => client.say(`${line}\r\n`) };
 }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as tick } from "node:timers/promises";
 import * as fc from "fast-check";
-import { upToData } from "../mail.testing.ts";
-import { greeted, listen, withoutReceived } from "./listening.testing.ts";
+import { runUntilData } from "../mail.testing.ts";
+import { openGreetedClient, listen, withoutReceived } from "./listening.testing.ts";
 
 test("no session can crash the server, get more than one reply per line, or deliver a message that was not sent", async (t) => {
   const { port, taken, listener } = await listen(t, { limits: { errorsBeforeDelay: 1000, errors: 1000 } });
@@ -37,7 +37,7 @@ test("no session can crash the server, get more than one reply per line, or deli
   );
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 25 }), fc.boolean(), async (pieces, oneByOne) => {
-      const client = await greeted(port);
+      const client = await openGreetedClient(port);
       for (const bytes of pieces) {
         client.send(bytes);
         if (oneByOne) await tick();
@@ -55,7 +55,7 @@ test("no session can crash the server, get more than one reply per line, or deli
   }
   while (listener.connections > 0) await tick();
   const before = taken.length;
-  const good = await upToData(port);
+  const good = await runUntilData(port);
   assert.match(await good.say("x\r\n.\r\n"), /^250 /);
   good.socket.destroy();
   assert.equal(taken.length, before + 1);

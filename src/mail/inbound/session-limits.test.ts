@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as tick } from "node:timers/promises";
-import { clock, upToData } from "../mail.testing.ts";
+import { clock, runUntilData } from "../mail.testing.ts";
 import type { SmtpReply } from "../messages/index.ts";
-import { greeted, listen, withoutReceived } from "./listening.testing.ts";
+import { openGreetedClient, listen, withoutReceived } from "./listening.testing.ts";
 
 /** Tests the limits on line lengths, errors, commands and messages. */
 
 test("accepts long lines in a message, but not long commands", async (t) => {
   const { port, taken } = await listen(t);
-  const client = await upToData(port);
+  const client = await runUntilData(port);
   const body = `Subject: x\r\n\r\n${"y".repeat(998)}\r\n${"z".repeat(100_000)}\r\n`;
   assert.match(await client.say(`${body}.\r\n`), /^250 /);
   assert.equal(withoutReceived(taken[0]!.raw), body);
   client.socket.destroy();
   for (const command of [`MAIL FROM:<${"a".repeat(5000)}@b.example>\r\n`, "x".repeat(100_000)]) {
-    const other = await greeted(port);
+    const other = await openGreetedClient(port);
     assert.equal(await other.say(command), "500 5.5.2 Error: command line too long");
     assert.equal(await other.rest(), "");
   }
@@ -24,7 +24,7 @@ test("accepts long lines in a message, but not long commands", async (t) => {
 test("delays and then disconnects a client that makes errors, and resets its count when a message is accepted", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const { port } = await listen(t, { limits: { errorsBeforeDelay: 3, errors: 6, tarpitMs: 250 } });
-  const client = await greeted(port);
+  const client = await openGreetedClient(port);
   /** Because the clock is stopped, a delayed reply is never sent. */
   const say = (line: string) => client.say(`${line}\r\n`);
   /** Minimum delay before the reply, in milliseconds. */
@@ -56,12 +56,12 @@ test("too many commands without a message end the session, but rejected messages
     settle: ({ to }) =>
       to.map((rcpt) => ({ rcpt, ok: false, temporary: false, reply: { code: 555, enhanced: "5.7.1", text: "no" } })),
   });
-  const idle = await greeted(port);
+  const idle = await openGreetedClient(port);
   idle.send("NOOP\r\n".repeat(200));
   const rest = await idle.rest();
   assert.match(rest, /421 4\.7\.0 Error: too many errors, closing connection\r\n$/);
   assert.ok(rest.split("250 2.0.0").length < 80);
-  const client = await upToData(port);
+  const client = await runUntilData(port);
   for (let i = 0; i < 9; i++) {
     assert.match(await client.say("x\r\n.\r\n"), /^555 5\.7\.1 no/);
     await client.say("MAIL FROM:<a@b.example>\r\n");
@@ -84,7 +84,7 @@ test("slows down a client that guesses recipients", async (t) => {
     ),
     onRejected: ({ from, to }, { code }, stage) => void refused.push(`${stage} ${from} ${to.join()} ${code}`),
   });
-  const client = await greeted(port);
+  const client = await openGreetedClient(port);
   await client.say("MAIL FROM:<a@b.example>\r\n");
   for (let i = 0; i < 6; i++)
     assert.equal(await client.say(`RCPT TO:<guess${i}@here.example>\r\n`), "550 5.1.1 No such recipient");
@@ -99,12 +99,12 @@ test("slows down a client that guesses recipients", async (t) => {
 test("defers messages over the limit per minute, whichever connection they use", async (t) => {
   const { port, taken } = await listen(t, { limits: { messagesPerMinute: 3 } });
   for (let i = 0; i < 5; i++) {
-    const client = await greeted(port);
+    const client = await openGreetedClient(port);
     const answer = await client.say("MAIL FROM:<a@b.example>\r\n");
     assert.match(answer, i < 3 ? /^250 / : /^451 4\.7\.1 Too many messages from your network/);
     client.socket.destroy();
   }
   clock.advance(20_000);
-  assert.match(await (await greeted(port)).say("MAIL FROM:<a@b.example>\r\n"), /^250 /);
+  assert.match(await (await openGreetedClient(port)).say("MAIL FROM:<a@b.example>\r\n"), /^250 /);
   assert.equal(taken.length, 0);
 });

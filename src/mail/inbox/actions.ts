@@ -1,6 +1,6 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import { parseAddress } from "../../protocol/rfc5322/index.ts";
-import type { BuiltMail } from "../../workers/index.ts";
+import type { MailBuilderFields } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readMessage, type Spool } from "../messages/index.ts";
 import { createSmtpRelease, type ReleaseResult } from "../outbound/index.ts";
@@ -14,7 +14,7 @@ export interface InboxActions {
    * Composes a message and passes it to the workers, as if it had arrived. Resolves with its id once they have handled
    * it. Throws the errors of send().
    */
-  compose(mail: BuiltMail): Promise<{ id: string }>;
+  compose(mail: MailBuilderFields): Promise<{ id: string }>;
   /** Like `compose`, for a complete message. `to` must not be empty. */
   receive(mail: { from: string; to: string[]; raw: Uint8Array; worker?: string | undefined }): Promise<{ id: string }>;
   /**

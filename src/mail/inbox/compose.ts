@@ -1,5 +1,5 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
-import type { BuiltMail } from "../../workers/index.ts";
+import type { MailBuilderFields } from "../../workers/index.ts";
 import type { Spool } from "../messages/index.ts";
 import { composeWithLimit, readDraft, recipientsOf, REST_FIELDS } from "../sending/index.ts";
 
@@ -11,7 +11,7 @@ interface ComposeDeps {
 
 /** Composes a message; `to` has all its recipients. Throws the errors of send(). */
 export async function composeMessage(
-  mail: BuiltMail,
+  mail: MailBuilderFields,
   { spool, clock, ids }: ComposeDeps,
 ): Promise<{ from: string; to: string[]; raw: Uint8Array }> {
   const draft = readDraft(mail, REST_FIELDS);

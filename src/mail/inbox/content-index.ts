@@ -11,7 +11,7 @@ const MAX_PREVIEW = 200;
 const MAX_SUBJECT = 1000;
 
 /** Extracts the fields for the list and the search. `raw` is the beginning of the message. */
-export async function indexOf({ id, from, to }: InboxMessage, raw: Uint8Array): Promise<MessageIndex> {
+export async function indexMessage({ id, from, to }: InboxMessage, raw: Uint8Array): Promise<MessageIndex> {
   // A message that cannot be parsed is listed without a subject.
   const content = await readMessageContent(raw).catch((): MessageContent | undefined => undefined);
   const { subject = "", text, html, attachments = [] } = content ?? {};

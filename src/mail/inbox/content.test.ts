@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { readMessageContent } from "../archive/index.ts";
 import { textOfHtml } from "./text-of-html.ts";
-import { htmlPage } from "./html.ts";
+import { messageHtmlPage } from "./html.ts";
 import { linksOf } from "./links.ts";
 
 const message = (...lines: string[]) => Buffer.from(lines.join("\r\n"));
@@ -56,7 +56,7 @@ test("extracts the visible text of HTML in linear time", () => {
 
 test("puts the policy before the HTML of the message, and embeds its images", () => {
   const attached = { filename: undefined, disposition: "inline" as const, inline: true };
-  const page = htmlPage(
+  const page = messageHtmlPage(
     {
       headers: [],
       from: [],

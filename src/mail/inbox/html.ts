@@ -18,7 +18,10 @@ export const htmlPolicy = ({ remote }: { remote: boolean }): string => {
  * Returns the HTML of a message as one self-contained page: images of the message become data: URLs, and the policy is
  * also in the page, for a frame with `srcdoc`. Undefined if the message has no HTML.
  */
-export function htmlPage({ html, attachments }: MessageContent, options: { remote: boolean }): string | undefined {
+export function messageHtmlPage(
+  { html, attachments }: MessageContent,
+  options: { remote: boolean },
+): string | undefined {
   if (html === undefined) return undefined;
   const images = new Map(
     attachments.flatMap(({ contentId, type, content }) =>

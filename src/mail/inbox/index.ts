@@ -1,6 +1,6 @@
 export { createInboxActions, type InboxActions } from "./actions.ts";
 export { composeMessage } from "./compose.ts";
-export { htmlPage, htmlPolicy } from "./html.ts";
+export { messageHtmlPage, htmlPolicy } from "./html.ts";
 export { INBOX_KINDS, INBOX_STATUSES } from "./kinds.ts";
 export { checkLinks, linksOf } from "./links.ts";
 export { inboxMigrations } from "./messages-table.ts";

@@ -4,7 +4,7 @@ import { isHexId, messageOf, type Clock, type Log } from "../../kernel/index.ts"
 import type { Db, ObjectStore } from "../../store/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readMessageContent } from "../archive/index.ts";
-import { indexOf, MAX_INDEXED_BYTES } from "./content-index.ts";
+import { indexMessage, MAX_INDEXED_BYTES } from "./content-index.ts";
 import { createInboxTable, type AddedMessage, type MessageChange, type UnindexedMessage } from "./messages-table.ts";
 import type { Inbox, InboxMessage, NewInboxMessage } from "./types.ts";
 import { createWaiters } from "./waiters.ts";
@@ -169,7 +169,7 @@ export async function openInbox({
           const entries = [];
           for (const unindexed of batch) {
             const { message } = unindexed;
-            entries.push({ ...(await indexOf(message, await beginningOf(unindexed))), message });
+            entries.push({ ...(await indexMessage(message, await beginningOf(unindexed))), message });
           }
           await table.index(entries);
         }

@@ -1,5 +1,5 @@
 export { messageIds, readMessage, type Message } from "./message.ts";
-export { changedHeader, formatField, prepend, rewriteHeader, withFields, withHeader } from "./rewrite.ts";
+export { changeHeader, formatField, prepend, rewriteHeader, withFields, withHeader } from "./rewrite.ts";
 export { MAX_MESSAGE_BYTES, createSpool, type Spool } from "./spool.ts";
 export { closeStream } from "./streams.ts";
 export { traceTo } from "./trace.ts";

@@ -36,7 +36,7 @@ export const withFields = (source: MailSource, fields: string): MailSource =>
  * Returns the header section without the fields listed in `drop` (lower case) and with `add` (complete fields,
  * including line endings) on top.
  */
-export function changedHeader(
+export function changeHeader(
   { headerBlock }: Pick<MailSource, "headerBlock">,
   { drop, add }: { drop: ReadonlySet<string>; add: string },
 ): Uint8Array {
@@ -53,7 +53,7 @@ export function rewriteHeader(
   source: MailSource,
   change: { drop: ReadonlySet<string>; add: string },
 ): () => Readable | Uint8Array {
-  const changedSource = withHeader(source, changedHeader(source, change));
+  const changedSource = withHeader(source, changeHeader(source, change));
   return () => changedSource.open();
 }
 

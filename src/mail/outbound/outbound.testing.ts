@@ -174,7 +174,7 @@ export const bodyOf = (text: string | Buffer): ReplayableBody => {
   return { size: octets.length, eightBit: octets.some((octet) => octet > 127), utf8Header: false, open: () => octets };
 };
 
-export const parcelOf = (
+export const deliveryRequestOf = (
   to: string[],
   text = "Subject: x\r\n\r\nhello\r\n",
   more: { from?: string } & { body?: ReplayableBody; ret?: "FULL" | "HDRS"; envid?: string } = {},

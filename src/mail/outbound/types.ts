@@ -85,7 +85,7 @@ export interface TlsResults {
   record(result: TlsResult): void;
 }
 
-export type PolicyFor = (domain: string) => TlsPolicy | undefined | Promise<TlsPolicy | undefined>;
+export type PolicyLookup = (domain: string) => TlsPolicy | undefined | Promise<TlsPolicy | undefined>;
 
 /** The DANE result for one host (RFC 7672). `unknown`: a lookup failed, so no mail may be sent to it now. */
 export type DaneFinding =
@@ -100,7 +100,7 @@ export type DaneFinding =
  */
 export type LocalHop = (domain: string) => Promise<SmartHost | "by-mx" | undefined>;
 
-export type DaneFor = (domain: string, host: string) => Promise<DaneFinding>;
+export type DaneLookup = (domain: string, host: string) => Promise<DaneFinding>;
 
 export interface SmartHost {
   /** Host name or IP address. */

@@ -11,7 +11,7 @@ import type { Verdict } from "../authenticate/index.ts";
 import { createSpool, type Envelope, type MailSource, type TraceEvent } from "../messages/index.ts";
 import type { BounceRequest } from "../bounces/index.ts";
 import { createRetryQueue, type RetryQueueOptions } from "./retry-queue.ts";
-import type { RetryRecipient, Retried } from "./types.ts";
+import type { RetryRecipient, RetryResult } from "./types.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -32,8 +32,8 @@ const VERDICT = {
 const LATER = { code: 451, enhanced: "4.3.0", text: "later" };
 const NEVER = { code: 550, enhanced: "5.1.1", text: "never" };
 
-const later = (rcpt: string): Retried => ({ rcpt, ok: false, temporary: true, reply: LATER });
-const never = (rcpt: string): Retried => ({ rcpt, ok: false, temporary: false, reply: NEVER });
+const later = (rcpt: string): RetryResult => ({ rcpt, ok: false, temporary: true, reply: LATER });
+const never = (rcpt: string): RetryResult => ({ rcpt, ok: false, temporary: false, reply: NEVER });
 const waiting = (rcpt: string, more: Partial<RetryRecipient> = {}): RetryRecipient => ({
   rcpt,
   reply: LATER,
@@ -56,7 +56,7 @@ const openOn =
     const spool = createSpool({ dir: join(folder, "spool"), ids: randomIds, memoryBytes: 20 });
     const [trace, bounced]: [TraceEvent[], BounceRequest[]] = [[], []];
     const tried: string[] = [];
-    const answers = new Map<string, (rcpt: string) => Retried>();
+    const answers = new Map<string, (rcpt: string) => RetryResult>();
     const started: { stop(): Promise<void> }[] = [];
 
     /** Starts another process. */

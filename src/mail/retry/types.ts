@@ -22,13 +22,13 @@ export interface RetryMail {
 }
 
 /** The result of another attempt for a recipient. */
-export type Retried = DeliveryResult & { to?: string[] };
+export type RetryResult = DeliveryResult & { to?: string[] };
 
 /**
  * Retries one recipient and waits for the waitUntil() work of its worker. Never rejects. The caller keeps ownership of
  * the source.
  */
-export type Retry = (mail: RetryMail, recipient: RetryRecipient) => Promise<Retried>;
+export type Retry = (mail: RetryMail, recipient: RetryRecipient) => Promise<RetryResult>;
 
 /** Queue of accepted mail that some recipients do not have yet: retried for days, then bounced. */
 export interface RetryQueue {

@@ -1,14 +1,14 @@
-import { DnsSyntaxError, isWithin, normalDomain } from "../../protocol/dns/index.ts";
+import { DnsSyntaxError, isWithin, normalizeDomain } from "../../protocol/dns/index.ts";
 import type { DnsRecord, Zone } from "../../zones/index.ts";
 import type { DkimRecord } from "../dkim-keys/index.ts";
 import { routingErrors } from "./errors.ts";
-import { examine, foreignMx, spfOf, type Examined } from "./examine.ts";
+import { examineRecords, foreignMx, spfOf, type ExaminedRecords } from "./examine.ts";
 import { deleteName, upsertName, namesOf, touchZone, type NameRow } from "./names-table.ts";
 import { dkimRecords, mxRecords, neededRecords, spfRecord, type NeededRecord } from "./needed.ts";
 import { recordOwner } from "./owner.ts";
 import type { RoutingDeps } from "./deps.ts";
 import { txtText } from "../../protocol/dns/index.ts";
-import { includes, withInclude, withoutInclude } from "../../protocol/spf/index.ts";
+import { hasInclude, withInclude, withoutInclude } from "../../protocol/spf/index.ts";
 import type { RoutingTables } from "./tables.ts";
 
 export interface RoutingDns {
@@ -23,7 +23,7 @@ export interface RoutingDns {
   unlock(zone: Zone, name?: string): Promise<void>;
   /** Returns the records that a name needs, whether or not they exist. */
   needed(zone: Zone, name?: string): Promise<NeededRecord[]>;
-  examine(zone: Zone, name: string): Promise<Examined>;
+  examine(zone: Zone, name: string): Promise<ExaminedRecords>;
   /** Publishes the next DKIM keys of a name alongside the active ones; `promote` of the DKIM keys activates them. */
   rotateDkim(zone: Zone, name?: string): Promise<DkimRecord[]>;
   /** Writes the records of a name again, for example after its DKIM keys changed. */
@@ -59,7 +59,7 @@ export function createRoutingDns({
     if (given === undefined || given === "") return zone.name;
     let name: string;
     try {
-      name = normalDomain(given);
+      name = normalizeDomain(given);
     } catch (err) {
       if (err instanceof DnsSyntaxError)
         throw routingErrors.notInZone({ name: given, zone: zone.name }, { cause: err });
@@ -84,7 +84,7 @@ export function createRoutingDns({
     const [firstSpf, ...more] = spfOf(name, existingRecords);
     if (firstSpf === undefined || more.length > 0 || firstSpf.locked) return null;
     const text = txtText(firstSpf.content);
-    if (includes(text, hosts.spfInclude)) return null;
+    if (hasInclude(text, hosts.spfInclude)) return null;
     await zones.records.update(zone, firstSpf.id, { content: withInclude(text, hosts.spfInclude) });
     return firstSpf.id;
   }
@@ -192,7 +192,7 @@ export function createRoutingDns({
           await Promise.all(dkimRecords(name, keys).map((record) => managed.at(zone.id, record.name, ["TXT"])))
         ).flat(),
       ];
-      const examination = examine(needed, existingRecords, {
+      const examination = examineRecords(needed, existingRecords, {
         spfInclude: hosts.spfInclude,
         owner: recordOwner(zone, name),
       });

@@ -1,7 +1,7 @@
 import type { DnsRecord } from "../../zones/index.ts";
 import type { NeededRecord } from "./needed.ts";
 import { txtText } from "../../protocol/dns/index.ts";
-import { includes, isSpf } from "../../protocol/spf/index.ts";
+import { hasInclude, isSpf } from "../../protocol/spf/index.ts";
 import type { RoutingStatus } from "./types.ts";
 
 interface DnsProblem {
@@ -17,18 +17,18 @@ interface DnsProblem {
   existing?: NeededRecord;
 }
 
-export interface Examined {
+export interface ExaminedRecords {
   problems: DnsProblem[];
   /** True if users can change some of the records created by the service. */
   unlocked: boolean;
 }
 
 /** Compares the records of a name with those that routing needs. */
-export function examine(
+export function examineRecords(
   needed: readonly NeededRecord[],
   existingRecords: readonly DnsRecord[],
   { spfInclude, owner }: { spfInclude: string; owner: string },
-): Examined {
+): ExaminedRecords {
   const problems = needed.flatMap((record) => {
     if (record.type === "MX")
       return existingRecords.some((other) => isSameMx(other, record))
@@ -83,7 +83,7 @@ function spfProblems(wantedRecord: NeededRecord, existingRecords: readonly DnsRe
   const spfRecords = spfOf(wantedRecord.name, existingRecords);
   if (spfRecords.length > 1)
     return spfRecords.map((record) => ({ code: "spf.multiple" as const, existing: toNeededRecord(record) }));
-  return spfRecords.length === 1 && includes(txtText(spfRecords[0]!.content), include)
+  return spfRecords.length === 1 && hasInclude(txtText(spfRecords[0]!.content), include)
     ? []
     : [{ code: "spf.missing", missing: wantedRecord }];
 }
@@ -106,7 +106,7 @@ const toNeededRecord = (record: DnsRecord): NeededRecord => ({
   ttl: 1,
 });
 
-export function routingStatus(enabled: boolean, { problems, unlocked }: Examined): RoutingStatus {
+export function routingStatus(enabled: boolean, { problems, unlocked }: ExaminedRecords): RoutingStatus {
   if (!enabled) return "unconfigured";
   if (problems.length > 0) return "misconfigured";
   return unlocked ? "unlocked" : "ready";

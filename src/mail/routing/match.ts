@@ -1,7 +1,7 @@
-import { recipientKey, untagged, type Recipient } from "../recipient.ts";
+import { recipientKey, removeTag, type Recipient } from "../recipient.ts";
 import { compilePattern, isPattern } from "./patterns.ts";
 import { targetOf } from "./rules-table.ts";
-import type { Rule, Why } from "./types.ts";
+import type { Rule, RouteReason } from "./types.ts";
 
 /** The rules of one zone, prepared for lookup. */
 export interface MatchTable {
@@ -32,7 +32,7 @@ export function matchTable(zone: MatchTable["zone"], supportSubaddress: boolean,
 
 interface Match {
   rule: Rule;
-  why: Extract<Why, "literal" | "subaddress" | "pattern" | "catch-all">;
+  why: Extract<RouteReason, "literal" | "subaddress" | "pattern" | "catch-all">;
 }
 
 /**
@@ -45,7 +45,7 @@ export function matchRecipient(
 ): Match | undefined {
   const exactRule = literalRules.get(recipientKey(recipient));
   if (exactRule !== undefined) return { rule: exactRule, why: "literal" };
-  const untaggedRecipient = supportSubaddress ? untagged(recipient) : undefined;
+  const untaggedRecipient = supportSubaddress ? removeTag(recipient) : undefined;
   const taggedRule = untaggedRecipient && literalRules.get(recipientKey(untaggedRecipient));
   if (taggedRule !== undefined) return { rule: taggedRule, why: "subaddress" };
   const pattern = patterns.find(

@@ -5,7 +5,7 @@ import type { RoutingDeps } from "./deps.ts";
 import { recipientKey, readRecipient } from "../recipient.ts";
 import { checkAction, checkMatcher } from "./rule-check.ts";
 import { rulesOf, rulesOwnedBy, targetOf } from "./rules-table.ts";
-import { sameAction, type Rules } from "./rules.ts";
+import { isSameAction, type Rules } from "./rules.ts";
 import type { RoutingTables } from "./tables.ts";
 import type { RuleAction, Rule, RuleRequest } from "./types.ts";
 
@@ -115,7 +115,7 @@ export function createPlanner(
       const remote = candidates.find((rule) => rule.owner === owner) ?? candidates[0];
       if (remote === undefined || isUntouched(remote)) return { type: "added", target };
       if (remote.owner !== owner) return { type: "conflict", target, remote };
-      return sameAction(remote.action, action) && remote.enabled === enabled
+      return isSameAction(remote.action, action) && remote.enabled === enabled
         ? undefined
         : { type: "updated", target, remote };
     });

@@ -204,7 +204,7 @@ async function isUnverified(tx: AddressExecutor, account: string, action: RuleAc
   return hasUnverified;
 }
 
-export const sameAction = (a: RuleAction, b: RuleAction): boolean =>
+export const isSameAction = (a: RuleAction, b: RuleAction): boolean =>
   a.type === b.type &&
   (a.type === "drop" ||
     b.type === "drop" ||

@@ -77,7 +77,7 @@ export interface RuleRequest {
 }
 
 /** Why a recipient has its route. */
-export type Why =
+export type RouteReason =
   /** A rule for exactly this recipient matches. */
   | "literal"
   /** A rule for the recipient without its tag matches. */
@@ -95,7 +95,7 @@ export type Why =
   | "not an address";
 
 export type Resolution = MailRoute & {
-  why: Why;
+  why: RouteReason;
   zone?: string;
   account?: string;
   rule?: { id: string; name: string };

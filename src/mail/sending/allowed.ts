@@ -43,7 +43,7 @@ function includes(list: string[], mailbox: Mailbox): boolean {
 export function resolveBindingRecipients(draft: Draft, binding: SendEmailBinding): Mailbox[] {
   const namedRecipients = recipientsOf(draft);
   if (namedRecipients.length > 0) return namedRecipients;
-  draft.to = [address(onlyDestination(binding), "to")];
+  draft.to = [parseAddressField(onlyDestination(binding), "to")];
   return draft.to;
 }
 
@@ -55,7 +55,7 @@ export function onlyDestination(binding: SendEmailBinding): string {
   });
 }
 
-export function address(text: string, field: string): Mailbox {
+export function parseAddressField(text: string, field: string): Mailbox {
   const parsed = parseAddress(text);
   if (parsed === undefined)
     throw mailErrors.invalidField({ field, why: `is not an email address: ${JSON.stringify(text.slice(0, 100))}` });

@@ -1,9 +1,15 @@
 import type { EmailSendResult, SendEmailCaller, SendEmailPort } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
 import { MAX_MESSAGE_BYTES, type Spool } from "../messages/index.ts";
-import { address, resolveBindingRecipients, checkRecipients, checkSender, onlyDestination } from "./allowed.ts";
+import {
+  parseAddressField,
+  resolveBindingRecipients,
+  checkRecipients,
+  checkSender,
+  onlyDestination,
+} from "./allowed.ts";
 import { readDraft } from "./draft.ts";
-import { readRaw } from "./raw.ts";
+import { readRawMessage } from "./raw.ts";
 import type { Sending, SendRequest } from "./types.ts";
 
 /**
@@ -44,11 +50,11 @@ export function createSendEmailBinding({
 
   return {
     async sendRaw(caller, { from: fromText, to: toText, raw }) {
-      const from = address(fromText, "from");
-      const to = address(toText ?? onlyDestination(caller.binding), "to");
+      const from = parseAddressField(fromText, "from");
+      const to = parseAddressField(toText ?? onlyDestination(caller.binding), "to");
       checkSender(caller.binding, from);
       checkRecipients(caller.binding, [to]);
-      const { source } = await readRaw(spool, raw, { from, maxBytes: MAX_MESSAGE_BYTES });
+      const { source } = await readRawMessage(spool, raw, { from, maxBytes: MAX_MESSAGE_BYTES });
       try {
         return await send(caller, { from: from.address, to: [to.address], raw: source });
       } finally {

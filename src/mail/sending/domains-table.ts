@@ -1,6 +1,6 @@
 import { sql, type Compilable, type Kysely } from "kysely";
 import { offsetOf, type Page, type PageRequest } from "../../kernel/index.ts";
-import { prepared, type Migration } from "../../store/index.ts";
+import { prepareQuery, type Migration } from "../../store/index.ts";
 import type { SendingZone } from "./types.ts";
 
 export interface SendingTables {
@@ -86,7 +86,7 @@ export const domainById = (db: SendingExecutor, zone: string, id: string): Promi
  * zones are being deleted.
  */
 export const domainByName = (db: SendingExecutor) =>
-  prepared<DomainRow>((arg) =>
+  prepareQuery<DomainRow>((arg) =>
     db
       .selectFrom("email_sending_domains")
       .selectAll()
@@ -187,7 +187,7 @@ export const countSent = (
     )
     .returning("sent");
 
-export async function sentOn(db: SendingExecutor, account: string, day: number): Promise<number> {
+export async function countSentOn(db: SendingExecutor, account: string, day: number): Promise<number> {
   return (
     (
       await db

@@ -1,5 +1,5 @@
 import { silentLog, type Clock, type Ids, type Log } from "../../kernel/index.ts";
-import { DnsSyntaxError, isWithin, normalDomain } from "../../protocol/dns/index.ts";
+import { DnsSyntaxError, isWithin, normalizeDomain } from "../../protocol/dns/index.ts";
 import type { Db, Events } from "../../store/index.ts";
 import { ZONE_DELETED, type Zone, type Zones } from "../../zones/index.ts";
 import type { DkimKeys } from "../dkim-keys/index.ts";
@@ -22,7 +22,7 @@ import {
   compareSendingRecords,
   findRecords,
   neededSendingRecords,
-  unresolved,
+  unresolvedProblem,
   type ExistingRecords,
   type SendingHosts,
 } from "./records.ts";
@@ -98,7 +98,7 @@ export function createSendingDomains({
     if (given.startsWith("*.")) throw sendingErrors.wildcardNotAllowed({ name: given.slice(0, 260) });
     let name: string;
     try {
-      name = normalDomain(given);
+      name = normalizeDomain(given);
     } catch (err) {
       if (err instanceof DnsSyntaxError)
         throw sendingErrors.sendingNotInZone(
@@ -192,7 +192,7 @@ export function createSendingDomains({
     const { name, enabled } = await requireDomain(zone, id);
     const { found, records, problems } = await readState(zone, name);
     const missing = problems.length > 0 ? [] : ((await verifier?.missing(name, records)) ?? []);
-    const allProblems = [...problems, ...missing.map(unresolved)];
+    const allProblems = [...problems, ...missing.map(unresolvedProblem)];
     const owner = recordOwner(zone, name, "email-sending");
     const ownRecords = [...found.bounce, ...found.dkim, ...found.dmarc].filter(({ managedBy }) => managedBy === owner);
     if (enabled === 0 || ownRecords.length === 0) return { status: "unconfigured", records, problems: allProblems };

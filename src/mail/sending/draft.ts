@@ -1,5 +1,5 @@
 import { addressKey, parseMailbox, parseAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
-import type { BuiltMail } from "../../workers/index.ts";
+import type { MailBuilderFields } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readAttachments, type Attachment } from "./attachments.ts";
 import { WORKER_FIELDS, type FieldNames } from "./field-names.ts";
@@ -26,7 +26,7 @@ export const MAX_LISTED = 1000;
 /**
  * Throws UserError with an E_* code for the first invalid field; `names` contains the field names for the error text.
  */
-export function readDraft(mail: BuiltMail, names: FieldNames = WORKER_FIELDS): Draft {
+export function readDraft(mail: MailBuilderFields, names: FieldNames = WORKER_FIELDS): Draft {
   if (typeof mail !== "object" || mail === null)
     throw mailErrors.invalidField({
       field: "message",

@@ -6,7 +6,7 @@ export { readDraft, recipientsOf } from "./draft.ts";
 export { sendingErrors } from "./errors.ts";
 export { REST_FIELDS } from "./field-names.ts";
 export { checkForwardHeaders } from "./header-policy.ts";
-export { finishRaw, readRaw } from "./raw.ts";
+export { finishRawMessage, readRawMessage } from "./raw.ts";
 export { composeWithLimit, createSendEmail, draftPartsOf } from "./send-email.ts";
 export { sendText } from "./send-text.ts";
 export { createSending, type SendingLimits } from "./sending.ts";

@@ -9,7 +9,7 @@ import {
 import { mailErrors } from "../errors.ts";
 import { readMessage, type Message } from "../messages/index.ts";
 import { MAX_LISTED, recipientsOf } from "./draft.ts";
-import { checkRaw } from "./raw.ts";
+import { checkRawMessage } from "./raw.ts";
 import type { SendRequest } from "./types.ts";
 
 /** An outgoing message, parsed and validated. */
@@ -42,7 +42,7 @@ export function readOutgoingMessage({ via, from, to, draft, raw }: SendRequest):
   const sender = from === "" ? undefined : mailboxOf(from, "from");
   const message = readMessage(raw);
   // A binding has its own rules; otherwise a message may specify who sends on behalf of whom.
-  if (via === "binding") checkRaw(message, sender ?? mailboxOf(from, "from"));
+  if (via === "binding") checkRawMessage(message, sender ?? mailboxOf(from, "from"));
   const author = onlyAuthor(message);
   const recipients = new Map(
     to

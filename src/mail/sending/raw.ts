@@ -16,7 +16,7 @@ import { readMessage, type Message, formatField, rewriteHeader, type Spool } fro
  * Reads a message to its end and converts line endings to CRLF. For an invalid message, throws UserError with the
  * documented text and stores nothing.
  */
-export async function readRaw(
+export async function readRawMessage(
   spool: Spool,
   raw: Readable,
   { from, maxBytes }: { from: Mailbox; maxBytes: number },
@@ -24,7 +24,7 @@ export async function readRaw(
   const source = await spool.collect(crlfLineEnds(raw), { maxBytes });
   try {
     const message = readMessage(source);
-    checkRaw(message, from);
+    checkRawMessage(message, from);
     return message;
   } catch (err) {
     await source.discard();
@@ -32,7 +32,7 @@ export async function readRaw(
   }
 }
 
-export function checkRaw(message: Message, from: Mailbox): void {
+export function checkRawMessage(message: Message, from: Mailbox): void {
   if (message.messageId === undefined) throw mailErrors.invalidMessageId();
   const [author, ...otherAuthors] = message.from;
   // Some clients would display another author, from this or a second From field, that was not checked.
@@ -46,7 +46,7 @@ export function checkRaw(message: Message, from: Mailbox): void {
 const DROPPED_FIELDS = new Set(["message-id", "bcc", "return-path"]);
 
 /** Returns the message as sent: with a local identifier, a date, and `more` fields on top. */
-export function finishRaw(
+export function finishRawMessage(
   message: Message,
   { messageId, at, more = [] }: { messageId: string; at: Date; more?: [name: string, value: string][] },
 ): () => Readable | Uint8Array {

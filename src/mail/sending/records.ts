@@ -12,7 +12,7 @@ import {
   type NeededRecord,
 } from "../routing/index.ts";
 import { txtText } from "../../protocol/dns/index.ts";
-import { includes } from "../../protocol/spf/index.ts";
+import { hasInclude } from "../../protocol/spf/index.ts";
 import type { SendingProblem } from "./types.ts";
 
 /** Hosts that the records of a sending name refer to, configured by the operator. */
@@ -111,7 +111,7 @@ export function compareSendingRecords(
   const spfRecords = spfOf(spf!.name, found.bounce);
   if (spfRecords.length > 1) problems.push({ code: "spf.multiple", multiple: spfRecords.map(toNeededRecord) });
   else if (spfRecords.length === 0) problems.push({ code: "spf.missing", missing: spf! });
-  else if (!includes(txtText(spfRecords[0]!.content), spfInclude))
+  else if (!hasInclude(txtText(spfRecords[0]!.content), spfInclude))
     problems.push(
       isOutdated(spfRecords[0]!, found.owner)
         ? { code: "spf.missing", missing: spf! }
@@ -139,7 +139,7 @@ export function compareSendingRecords(
 }
 
 /** Returns the problem to report for a record that a resolver did not find. */
-export function unresolved(record: NeededRecord): SendingProblem {
+export function unresolvedProblem(record: NeededRecord): SendingProblem {
   const code =
     record.type === "MX"
       ? "mx.missing"

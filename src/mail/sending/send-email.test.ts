@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import PostalMime from "postal-mime";
 import { UserError } from "../../kernel/index.ts";
-import type { BuiltMail, SendEmailBinding } from "../../workers/index.ts";
+import type { MailBuilderFields, SendEmailBinding } from "../../workers/index.ts";
 import { clock, ids, memoryTrace, memoryTransport, newSpool } from "../mail.testing.ts";
 import type { DeliveryResult } from "../messages/index.ts";
 import { createSendEmail, type SendLimits } from "./send-email.ts";
@@ -29,7 +29,7 @@ async function setUp({
     spool,
     raw: (message: string, from = "a@here.example", to: string | null = "x@there.example") =>
       port.sendRaw(caller, { from, to, raw: Readable.from([Buffer.from(message)], { objectMode: false }) }),
-    built: (mail: BuiltMail = {}) =>
+    built: (mail: MailBuilderFields = {}) =>
       port.sendBuilt(caller, { from: "a@here.example", to: "x@there.example", subject: "hi", text: "hello", ...mail }),
   };
 }
@@ -300,7 +300,7 @@ for (const [mail, message, code] of [
     "Header 'X-A' must not contain control characters.",
     "E_HEADER_VALUE_INVALID",
   ],
-] as [BuiltMail, string | RegExp, string][]) {
+] as [MailBuilderFields, string | RegExp, string][]) {
   test(`rejects a builder message: ${JSON.stringify(mail).slice(0, 70)}`, async () => {
     const { built, transport } = await setUp();
     await assert.rejects(built(mail), refused(message, code));

@@ -3,10 +3,16 @@ import type { Mailbox } from "../../protocol/rfc5322/index.ts";
 import type { EmailSendResult, SendEmailCaller, SendEmailPort } from "../../workers/index.ts";
 import { mailErrors, mebibytes } from "../errors.ts";
 import { MAX_MESSAGE_BYTES, type Spool, type Outbound, type Trace, type Transport } from "../messages/index.ts";
-import { address, resolveBindingRecipients, checkRecipients, checkSender, onlyDestination } from "./allowed.ts";
+import {
+  parseAddressField,
+  resolveBindingRecipients,
+  checkRecipients,
+  checkSender,
+  onlyDestination,
+} from "./allowed.ts";
 import { compose } from "./compose.ts";
 import { readDraft, type Draft } from "./draft.ts";
-import { finishRaw, readRaw } from "./raw.ts";
+import { finishRawMessage, readRawMessage } from "./raw.ts";
 
 interface SendEmailOptions {
   transport: Transport;
@@ -79,11 +85,11 @@ export function createSendEmail({
 
   return {
     async sendRaw(caller, { from: fromText, to: toText, raw }) {
-      const from = address(fromText, "from");
-      const to = address(toText ?? onlyDestination(caller.binding), "to");
+      const from = parseAddressField(fromText, "from");
+      const to = parseAddressField(toText ?? onlyDestination(caller.binding), "to");
       checkSender(caller.binding, from);
       checkRecipients(caller.binding, [to]);
-      const message = await readRaw(spool, raw, { from, maxBytes: await sizeLimitOf([to], caller) });
+      const message = await readRawMessage(spool, raw, { from, maxBytes: await sizeLimitOf([to], caller) });
       try {
         const messageId = ids.messageId(from.domain);
         return await deliverMail(caller, {
@@ -91,7 +97,7 @@ export function createSendEmail({
           cause: "send",
           from: from.address,
           to: [to.address],
-          raw: finishRaw(message, { messageId, at: new Date(clock.now()) }),
+          raw: finishRawMessage(message, { messageId, at: new Date(clock.now()) }),
         });
       } finally {
         await message.source.discard();

@@ -5,7 +5,7 @@ import type { Signer } from "../authenticate/index.ts";
 import type { DkimKeys } from "../dkim-keys/index.ts";
 import { mailErrors, mebibytes, replyOf } from "../errors.ts";
 import {
-  changedHeader,
+  changeHeader,
   formatField,
   withFields,
   withHeader,
@@ -241,7 +241,7 @@ export function createSending(deps: SendingDeps): Sending {
     const date = headerValue(message!.fields, "date") === undefined ? formatField("Date", rfc5322Date(at)) : "";
     return withHeader(
       raw!,
-      changedHeader(raw!, { drop: DROPPED_FIELDS, add: formatField("Message-ID", messageId) + date }),
+      changeHeader(raw!, { drop: DROPPED_FIELDS, add: formatField("Message-ID", messageId) + date }),
     );
   }
 

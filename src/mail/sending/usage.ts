@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import { mailErrors } from "../errors.ts";
-import { countSent, deleteUsage, sentOn, type SendingTables } from "./domains-table.ts";
+import { countSent, deleteUsage, countSentOn, type SendingTables } from "./domains-table.ts";
 import type { SendingUsage } from "./types.ts";
 
 interface Usage {
@@ -35,7 +35,7 @@ export function createUsage({ db, clock, limit }: { db: Db; clock: Pick<Clock, "
     async of(account) {
       if (limit === 0) return { quota: null, usage: null };
       const day = today();
-      const sentCount = await sentOn(tables, account, day);
+      const sentCount = await countSentOn(tables, account, day);
       return {
         quota: { unit: "day", value: limit },
         usage: { sent: sentCount, overQuota: sentCount >= limit, resetsAt: endOf(day) },

@@ -9,7 +9,7 @@ import {
   type SuppressionExecutor,
   type SuppressionRow,
 } from "./suppressions-table.ts";
-import type { BulkItem, BulkResult, SuppressionRequest, Suppressions } from "./types.ts";
+import type { BulkItemResult, BulkResult, SuppressionRequest, Suppressions } from "./types.ts";
 
 interface BulkDeps {
   clock: Pick<Clock, "now">;
@@ -32,7 +32,7 @@ export function createBulk({ clock, rowOf, isExpired, transaction }: BulkDeps): 
     if (requests.length > MAX_ITEMS) throw suppressionErrors.tooManyItems({ limit: MAX_ITEMS });
     const wait = quota.consume(account);
     if (wait > 0) throw suppressionErrors.tooManyImports({ limit: MAX_REQUESTS_PER_MINUTE, retryAfter: wait });
-    const items: BulkItem[] = [];
+    const items: BulkItemResult[] = [];
     const rowsByPlace = new Map<string, { row: SuppressionRow; indexes: number[] }>();
     for (const [index, request] of requests.entries()) {
       if ("invalid" in request) {
@@ -113,8 +113,8 @@ export function createBulk({ clock, rowOf, isExpired, transaction }: BulkDeps): 
 
 const placeOf = ({ address, scope }: SuppressionRow) => `${scope} ${address}`;
 
-function resultOf(items: BulkItem[], deduplicated: number): BulkResult {
-  const count = (status: BulkItem["status"]) => items.filter((item) => item.status === status).length;
+function resultOf(items: BulkItemResult[], deduplicated: number): BulkResult {
+  const count = (status: BulkItemResult["status"]) => items.filter((item) => item.status === status).length;
   return {
     total: items.length,
     processed: count("processed"),

@@ -4,7 +4,7 @@ export { suppressionsMigration } from "./suppressions-table.ts";
 export { createSuppressions } from "./suppressions.ts";
 export {
   SUPPRESSION_REASONS,
-  type BulkItem,
+  type BulkItemResult,
   type Suppression,
   type SuppressionRequest,
   type Suppressions,

@@ -3,7 +3,7 @@ import type { Suppression } from "./types.ts";
 
 export const isReadOnly = ({ reason }: Pick<SuppressionRow, "reason">): boolean => reason === "policy";
 
-export const show = (row: SuppressionRow): Suppression => ({
+export const showSuppression = (row: SuppressionRow): Suppression => ({
   id: row.id,
   account: row.account_id,
   email: row.email,

@@ -1,11 +1,11 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
-import { DnsSyntaxError, normalDomain } from "../../protocol/dns/index.ts";
+import { DnsSyntaxError, normalizeDomain } from "../../protocol/dns/index.ts";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
 import { recipientKey, readRecipient } from "../recipient.ts";
 import { createBulk } from "./bulk.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { suppressionErrors } from "./errors.ts";
-import { isReadOnly, show } from "./shown.ts";
+import { isReadOnly, showSuppression } from "./shown.ts";
 import {
   countComplaints,
   deleteSuppressions,
@@ -116,17 +116,17 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
           ? { createdAt: row.created_at, id: row.id }
           : { address: row.address, scope: row.scope };
       return {
-        items: pageRows.map(show),
+        items: pageRows.map(showSuppression),
         perPage,
         next: last === undefined ? null : writeCursor({ filter, after: positionOf(last) }),
       };
     },
-    get: async (account, id) => show(await requireRow(tables, account, id)),
+    get: async (account, id) => showSuppression(await requireRow(tables, account, id)),
     async create(account, request) {
       const row = rowOf(account, request);
       const storedRow = await retryOnce((tx) => storeRow(tx, row));
       if (isReadOnly(storedRow)) throw suppressionErrors.readOnlySuppression();
-      return show(storedRow);
+      return showSuppression(storedRow);
     },
     async update(account, id, { expiresAt, note }) {
       const change = {
@@ -136,14 +136,14 @@ export function createSuppressions({ db, clock, ids }: SuppressionsDeps): Suppre
       return db.transaction<SuppressionTables, Suppression>(async (tx) => {
         const before = await requireOwnRow(tx, account, id);
         if (Object.keys(change).length > 0) await updateSuppression(tx, id, change);
-        return show({ ...before, ...change });
+        return showSuppression({ ...before, ...change });
       });
     },
     delete: (account, id) =>
       db.transaction<SuppressionTables, Suppression>(async (tx) => {
         const before = await requireOwnRow(tx, account, id);
         await deleteSuppressions(tx, [id]);
-        return show(before);
+        return showSuppression(before);
       }),
     bulk: createBulk({ clock, rowOf, isExpired, transaction: retryOnce }),
     async add({ account, email, reason, expiresAt, domain, note }) {
@@ -204,7 +204,7 @@ function addressOf(email: string): string | undefined {
 
 function domainOf(value: string): string {
   try {
-    return normalDomain(value);
+    return normalizeDomain(value);
   } catch (err) {
     if (err instanceof DnsSyntaxError)
       throw suppressionErrors.badScope({ value: JSON.stringify(value.slice(0, 100)) }, { cause: err });

@@ -48,7 +48,7 @@ interface SuppressionPage {
 }
 
 /** The result of one item of a bulk import. */
-export type BulkItem = { index: number } & (
+export type BulkItemResult = { index: number } & (
   | { status: "processed"; email: string; id: string; scope: SuppressionScope }
   /** The address is already suppressed: a duplicate within the import, or an existing entry that is left unchanged. */
   | { status: "skipped"; email: string; id: string; scope: SuppressionScope }
@@ -65,7 +65,7 @@ export interface BulkResult {
   skipped: number;
   /** Number of skipped items that were duplicates within the import. */
   deduplicated: number;
-  items: BulkItem[];
+  items: BulkItemResult[];
 }
 
 /** Addresses to which an account does not send mail. */

@@ -1,13 +1,13 @@
 import type { Clock } from "../../kernel/index.ts";
-import { canonical, impossible } from "../context.ts";
+import { canonical, impossibleItem } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
-import type { Plan, PlannedItem, Report, RunProgress, Side, V4Client } from "../port.ts";
+import type { Plan, PlannedItem, Report, RunProgress, MigrationEndpoint, V4Client } from "../port.ts";
 import { at, collect, pagesOf } from "../requests.ts";
 import { applyItems } from "../run.ts";
 import { domainOf, type Alias, type AliasTable } from "./read.ts";
 
 interface AliasImportDeps {
-  target: Side;
+  target: MigrationEndpoint;
   table: AliasTable;
   /** The zone for expressions that do not end in a domain. */
   domain?: string | undefined;
@@ -39,7 +39,7 @@ export function createAliasImport(deps: AliasImportDeps) {
       const zones = await collect(pagesOf<Zone>(target.api, "/zones", { query: { "account.id": target.account } }));
       const items = await planDestinations(deps);
       for (const [index, { line, text, reason }] of table.problems.entries())
-        items.push(impossible({ kind: "alias", key: `problem ${index}`, name: `line ${line}: ${text}`, reason }));
+        items.push(impossibleItem({ kind: "alias", key: `problem ${index}`, name: `line ${line}: ${text}`, reason }));
       const rules = new Map<string, Rule[]>();
       for (const alias of table.aliases) items.push(await planAlias(deps, alias, { zones, rules }));
       return { items, keepsIds: true };
@@ -86,17 +86,17 @@ async function planAlias(
   };
   const domain = domainOf(alias) ?? givenDomain;
   if (domain === undefined)
-    return impossible({ ...item, reason: "its regular expression does not end in a domain; set --domain" });
+    return impossibleItem({ ...item, reason: "its regular expression does not end in a domain; set --domain" });
   const zone = zones
     .filter((one) => domain === one.name || domain.endsWith(`.${one.name}`))
     .toSorted((a, b) => b.name.length - a.name.length)[0];
   if (zone === undefined)
-    return impossible({
+    return impossibleItem({
       ...item,
       reason: `no zone of this account contains ${domain}; create it with \`reelpost zone create ${domain}\``,
     });
   if (type === "catch-all" && domain !== zone.name)
-    return impossible({ ...item, reason: `a catch-all rule applies to the whole zone ${zone.name}` });
+    return impossibleItem({ ...item, reason: `a catch-all rule applies to the whole zone ${zone.name}` });
   const path = at`/zones/${zone.id}/email/routing/rules`;
   if (!rules.has(zone.id)) rules.set(zone.id, await rulesOf(target.api, path));
   const matchers = [type === "catch-all" ? { type: "all" } : { type, field: "to", value }];

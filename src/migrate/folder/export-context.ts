@@ -1,6 +1,6 @@
 import type { SourceContext } from "../context.ts";
 import type { Area, PlannedItem, V4Request } from "../port.ts";
-import { collect, cursorPagesOf, isStatus, pagesOf } from "../requests.ts";
+import { collect, cursorPagesOf, hasErrorStatus, pagesOf } from "../requests.ts";
 import type { Files } from "./files.ts";
 import { apiFile } from "./layout.ts";
 
@@ -37,8 +37,9 @@ export async function unlessUnavailable<Result>(
   try {
     return await work;
   } catch (thrown) {
-    if (isStatus(thrown, 404, 405) || (isStatus(thrown, 400) && UNKNOWN_ROUTE.has(thrown.code))) return undefined;
-    if (!isStatus(thrown, 401, 403)) throw thrown;
+    if (hasErrorStatus(thrown, 404, 405) || (hasErrorStatus(thrown, 400) && UNKNOWN_ROUTE.has(thrown.code)))
+      return undefined;
+    if (!hasErrorStatus(thrown, 401, 403)) throw thrown;
     refused[path] = thrown.message;
     return undefined;
   }

@@ -1,6 +1,6 @@
 import type { PlannedItem } from "../port.ts";
 import { addressesOf } from "../kinds/addresses.ts";
-import { at, cursorPagesOf, inParallel, isStatus } from "../requests.ts";
+import { at, cursorPagesOf, inParallel, hasErrorStatus } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { apiFile, messageFile, messageLogFile } from "./layout.ts";
 
@@ -47,7 +47,7 @@ async function exportMessages(context: ExportContext): Promise<void> {
     if (files.find(messageFile(id)) === undefined) {
       const response = await source.api.raw("GET", `${path}${at`/${id}`}/raw`).catch((thrown: unknown) => {
         // The server stores no content for this message, or has deleted it.
-        if (isStatus(thrown, 401, 403, 404, 410)) return undefined;
+        if (hasErrorStatus(thrown, 401, 403, 404, 410)) return undefined;
         throw thrown;
       });
       if (response?.body == null) return;

@@ -1,7 +1,7 @@
 import { bucketsOf, type Bucket, type ListedObject } from "../kinds/r2.ts";
 import { migrateErrors } from "../errors.ts";
 import type { ItemProgress, PlannedItem } from "../port.ts";
-import { at, cursorPagesOf, inParallel, isStatus, keyPath } from "../requests.ts";
+import { at, cursorPagesOf, inParallel, hasErrorStatus, keyPath } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { linesOf } from "./files.ts";
 import { apiFile, objectFile, objectListFile } from "./layout.ts";
@@ -69,7 +69,7 @@ async function exportObject(
   const response = await source.api
     .raw("GET", `${path}/objects/${keyPath(key)}`, { timeoutMs: null })
     .catch((thrown: unknown) => {
-      if (!isStatus(thrown, 404)) throw thrown;
+      if (!hasErrorStatus(thrown, 404)) throw thrown;
       throw migrateErrors.incomplete({ what: `R2 object ${key}`, reason: "it was deleted during the export" });
     });
   async function* body(): AsyncGenerator<Uint8Array> {

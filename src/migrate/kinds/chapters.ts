@@ -1,5 +1,5 @@
 import type { V4Client } from "../port.ts";
-import { at, isStatus } from "../requests.ts";
+import { at, hasErrorStatus } from "../requests.ts";
 
 interface Chapter {
   start: number;
@@ -13,7 +13,7 @@ export async function chaptersOf(api: V4Client, base: string, uid: string): Prom
   try {
     return (await api.result<{ chapters?: Chapter[] } | null>("GET", pathOf(base, uid)))?.chapters ?? [];
   } catch (thrown) {
-    if (isStatus(thrown, 400, 403, 404, 405)) return [];
+    if (hasErrorStatus(thrown, 400, 403, 404, 405)) return [];
     throw thrown;
   }
 }

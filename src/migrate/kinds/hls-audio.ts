@@ -1,6 +1,6 @@
 import type { SourceContext } from "../context.ts";
 import { download } from "../downloads.ts";
-import { signed } from "./video-source.ts";
+import { signVideoUrl } from "./video-source.ts";
 import type { Video } from "./video.ts";
 
 /**
@@ -12,7 +12,7 @@ export async function readAudioRendition(
   video: Video,
   name: string,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const master = await signed(
+  const master = await signVideoUrl(
     context,
     video,
     new URL(video.preview, context.source.api.url).href.replace(/\/watch$/, "/manifest/video.m3u8"),

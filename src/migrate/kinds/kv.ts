@@ -1,7 +1,7 @@
-import { decide, recorded, type Context } from "../context.ts";
+import { compareItem, withProgressRecord, type Context } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
 import type { ItemProgress, PlannedItem, StoredItem } from "../port.ts";
-import { at, chunksOf, collect, cursorPagesOf, inParallel, isStatus, pagesOf } from "../requests.ts";
+import { at, chunksOf, collect, cursorPagesOf, inParallel, hasErrorStatus, pagesOf } from "../requests.ts";
 import { idHeader } from "./zone.ts";
 
 export interface Namespace {
@@ -77,13 +77,18 @@ async function planNamespace(
       ...(losses.length > 0 && { losses }),
       action: "new",
       entries: keys.length,
-      apply: recorded(context, item.key, "created", apply),
+      apply: withProgressRecord(context, item.key, "created", apply),
     };
   const { wanted, kept } = await syncKeys(context, id, keys);
   if (kept > 0) losses.push(`${kept} keys differ on this server and are kept; --overwrite replaces them`);
   const shown = { ...item, ...(losses.length > 0 && { losses }) };
   if (wanted === 0) return { ...shown, action: "unchanged" };
-  return { ...shown, action: "changed", entries: wanted, apply: recorded(context, item.key, "created", apply) };
+  return {
+    ...shown,
+    action: "changed",
+    entries: wanted,
+    apply: withProgressRecord(context, item.key, "created", apply),
+  };
 }
 
 async function keysOf(api: Context["source"]["api"], path: string, { clock }: Context): Promise<ListedKey[]> {
@@ -118,7 +123,7 @@ async function syncKeys(
     const finished: [string, StoredItem][] = [];
     for (const entry of entries) {
       const key = `kv ${id} ${entry.name}`;
-      const { action, digest } = decide(context, key, { source: formOf(entry), target: there.get(entry.name) });
+      const { action, digest } = compareItem(context, key, { source: formOf(entry), target: there.get(entry.name) });
       if (action === "kept") counts.kept++;
       if (action === "new" || action === "changed") writes.push(entry);
       if (action !== "kept" && context.state.get(key)?.digest !== digest) finished.push([key, { digest }]);
@@ -175,7 +180,7 @@ export async function readTexts(
     );
   } catch (thrown) {
     // Together, the values exceed the limit of a bulk read, or the server does not support bulk reads.
-    if (isStatus(thrown, 400, 404, 405, 413)) return new Map();
+    if (hasErrorStatus(thrown, 400, 404, 405, 413)) return new Map();
     throw thrown;
   }
 }
@@ -190,7 +195,7 @@ export async function readValue(
     const response = await api.raw("GET", `${path}/values${at`/${name}`}`);
     return Buffer.from(await response.arrayBuffer());
   } catch (thrown) {
-    if (isStatus(thrown, 404)) return undefined;
+    if (hasErrorStatus(thrown, 404)) return undefined;
     throw thrown;
   }
 }

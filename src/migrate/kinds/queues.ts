@@ -1,7 +1,7 @@
 import { plannedItem, type Context } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
 import type { PlannedItem, V4Client } from "../port.ts";
-import { at, collect, isStatus, pagesOf } from "../requests.ts";
+import { at, collect, hasErrorStatus, pagesOf } from "../requests.ts";
 
 interface Queue {
   queue_id: string;
@@ -32,7 +32,7 @@ const CONSUMER_SETTINGS = [
 export const queuesOf = async (api: V4Client, base: string): Promise<Queue[]> =>
   collect(pagesOf<Queue>(api, `${base}/queues`, { perPage: 100 })).catch((thrown: unknown) => {
     // The server has no queues.
-    if (isStatus(thrown, 404)) return [];
+    if (hasErrorStatus(thrown, 404)) return [];
     throw thrown;
   });
 

@@ -1,6 +1,6 @@
-import { decide, recorded, type Context } from "../context.ts";
+import { compareItem, withProgressRecord, type Context } from "../context.ts";
 import type { ItemProgress, PlannedItem } from "../port.ts";
-import { at, collect, cursorPagesOf, inParallel, isStatus, keyPath } from "../requests.ts";
+import { at, collect, cursorPagesOf, inParallel, hasErrorStatus, keyPath } from "../requests.ts";
 
 export interface Bucket {
   name: string;
@@ -25,7 +25,7 @@ export const bucketsOf = async (api: Context["source"]["api"], base: string): Pr
       pick: (result) => (result as { buckets: Bucket[] }).buckets,
     }),
   ).catch((thrown: unknown) => {
-    if (isStatus(thrown, 404)) return [];
+    if (hasErrorStatus(thrown, 404)) return [];
     throw thrown;
   });
 
@@ -59,7 +59,7 @@ async function planBucket(context: Context, bucket: Bucket, exists: boolean): Pr
   const losses: string[] = ["lifecycle rules, CORS rules and public domains are not imported"];
   let kept = 0;
   const wanted = objects.filter((object) => {
-    const { action } = decide(context, `r2 ${bucket.name} ${object.key}`, {
+    const { action } = compareItem(context, `r2 ${bucket.name} ${object.key}`, {
       source: formOf(object),
       target: existing.has(object.key) ? formOf(existing.get(object.key)!) : undefined,
     });
@@ -74,7 +74,7 @@ async function planBucket(context: Context, bucket: Bucket, exists: boolean): Pr
     action: exists ? "changed" : "new",
     entries: wanted.length,
     bytes: wanted.reduce((sum, { size }) => sum + size, 0),
-    apply: recorded(context, item.key, "created", async (progress) => {
+    apply: withProgressRecord(context, item.key, "created", async (progress) => {
       if (!exists) await createBucket(context, bucket);
       await inParallel(wanted, context.options.concurrency, (object) =>
         copyObject(context, bucket.name, object, progress),
@@ -90,7 +90,7 @@ async function createBucket({ target, paths }: Context, { name, storage_class }:
     })
     .catch((thrown: unknown) => {
       // An interrupted run created the bucket.
-      if (!isStatus(thrown, 409)) throw thrown;
+      if (!hasErrorStatus(thrown, 409)) throw thrown;
     });
 }
 
@@ -114,7 +114,7 @@ async function copyObject(
   context.state.put([
     [
       `r2 ${bucket} ${object.key}`,
-      { digest: decide(context, "", { source: formOf(object), target: undefined }).digest },
+      { digest: compareItem(context, "", { source: formOf(object), target: undefined }).digest },
     ],
   ]);
   progress.bytes(object.size);

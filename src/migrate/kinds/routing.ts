@@ -1,6 +1,6 @@
-import { impossible, plannedItem, type Context } from "../context.ts";
+import { impossibleItem, plannedItem, type Context } from "../context.ts";
 import type { PlannedItem } from "../port.ts";
-import { at, collect, isStatus, pagesOf, resultIfFound } from "../requests.ts";
+import { at, collect, hasErrorStatus, pagesOf, resultIfFound } from "../requests.ts";
 import type { SourceZone } from "./zone.ts";
 
 interface RoutingSettings {
@@ -29,7 +29,7 @@ export async function planRouting(context: Context, zone: SourceZone): Promise<P
   const sourcePath = at`/zones/${zone.id}/email/routing`;
   const settings = await source.api.result<RoutingSettings>("GET", sourcePath).catch((thrown: unknown) => {
     // Email Routing has never been enabled for this zone.
-    if (isStatus(thrown, 404)) return undefined;
+    if (hasErrorStatus(thrown, 404)) return undefined;
     throw thrown;
   });
   if (settings === undefined) return [];
@@ -93,7 +93,7 @@ function planRule(context: Context, zone: SourceZone, rule: Rule, existing: Rule
   const id = idOf(rule);
   const item = { kind: "routing rule", key: `rule ${zone.id} ${id}`, name: `${zone.name}: ${describe(rule)}` };
   const problem = problemOf(rule);
-  if (problem !== undefined) return impossible({ ...item, reason: problem });
+  if (problem !== undefined) return impossibleItem({ ...item, reason: problem });
   const wanted = { ...contentOf(rule), priority: rule.priority ?? 0 };
   return plannedItem(context, {
     ...item,
@@ -114,7 +114,7 @@ function planRule(context: Context, zone: SourceZone, rule: Rule, existing: Rule
 function planCatchAll(context: Context, zone: SourceZone, rule: Rule, existing: Rule | undefined): PlannedItem[] {
   const item = { kind: "catch-all rule", key: `catch-all ${zone.id}`, name: zone.name };
   const problem = problemOf(rule);
-  if (problem !== undefined) return [impossible({ ...item, reason: problem })];
+  if (problem !== undefined) return [impossibleItem({ ...item, reason: problem })];
   const wanted = contentOf(rule);
   // Every zone has a catch-all rule, which drops mail and is disabled at first.
   const isInitial = existing !== undefined && existing.enabled !== true && existing.actions[0]?.type === "drop";

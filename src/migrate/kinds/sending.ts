@@ -1,7 +1,7 @@
-import { digestOf, plannedItem, recorded, type Context } from "../context.ts";
+import { digestOf, plannedItem, withProgressRecord, type Context } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
 import type { PlannedItem } from "../port.ts";
-import { at, chunksOf, collect, cursorPagesOf, isStatus, pagesOf } from "../requests.ts";
+import { at, chunksOf, collect, cursorPagesOf, hasErrorStatus, pagesOf } from "../requests.ts";
 import type { SourceZone } from "./zone.ts";
 
 interface SendingDomain {
@@ -25,7 +25,7 @@ const domainsOf = async (api: Context["source"]["api"], zone: string): Promise<S
   collect(pagesOf<SendingDomain>(api, at`/zones/${zone}/email/sending/subdomains`, { perPage: 100 })).catch(
     (thrown: unknown) => {
       // The server does not support Email Sending.
-      if (isStatus(thrown, 404)) return [];
+      if (hasErrorStatus(thrown, 404)) return [];
       throw thrown;
     },
   );
@@ -72,7 +72,7 @@ async function suppressionsOf(api: Context["source"]["api"], base: string): Prom
   return collect(
     cursorPagesOf<Suppression>(api, `${base}/email/sending/suppressions`, { query: { per_page: 1000 } }),
   ).catch((thrown: unknown) => {
-    if (isStatus(thrown, 404)) return [];
+    if (hasErrorStatus(thrown, 404)) return [];
     throw thrown;
   });
 }
@@ -96,7 +96,7 @@ export async function planSuppressions(context: Context): Promise<PlannedItem[]>
       ...item,
       action: "new",
       entries: missing.length,
-      apply: recorded(context, item.key, digestOf(ours.map(keyOf)), async (progress) => {
+      apply: withProgressRecord(context, item.key, digestOf(ours.map(keyOf)), async (progress) => {
         for (const batch of chunksOf(missing, BULK)) {
           const { items } = await target.api.result<{ items: { status: string; email?: string; error?: string }[] }>(
             "POST",

@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { plannedItem, recorded } from "../context.ts";
+import { plannedItem, withProgressRecord } from "../context.ts";
 import type { PlannedItem, V4Client } from "../port.ts";
 import { resultIfFound } from "../requests.ts";
 
@@ -53,7 +53,7 @@ async function planSigningKey(context: Context): Promise<PlannedItem[]> {
       losses: [
         "private keys cannot be read: one new key replaces them, and tokens signed with the old ones become invalid",
       ],
-      apply: recorded(context, item.key, "created", async () => {
+      apply: withProgressRecord(context, item.key, "created", async () => {
         const made = await target.api.result<{ id: string; pem: string }>("POST", `${paths.target}/stream/keys`);
         followUp.credentials.push({ what: `Stream signing key ${made.id} (base64-encoded PEM)`, value: made.pem });
       }),

@@ -1,7 +1,7 @@
 import type { SourceContext } from "../context.ts";
 import { download } from "../downloads.ts";
 import { migrateErrors } from "../errors.ts";
-import { at, isStatus } from "../requests.ts";
+import { at, hasErrorStatus } from "../requests.ts";
 import type { Video } from "./video.ts";
 
 /** The file of a video, which can be read from any position. */
@@ -41,7 +41,7 @@ export function createVideoSource(context: SourceContext, video: Video): VideoSo
   async function currentUrl(): Promise<string> {
     if (await isOriginal()) return (await originalUrl(context, video))!;
     mp4 ??= createDownload(context, downloads, video);
-    return signed(context, video, (await mp4).url);
+    return signVideoUrl(context, video, (await mp4).url);
   }
 
   return {
@@ -69,7 +69,7 @@ async function originalUrl({ source, paths }: SourceContext, { uid, preview }: V
       : undefined;
   } catch (thrown) {
     // The server cannot create such a token, or the API token lacks the permission.
-    if (isStatus(thrown, 400, 403, 404)) return undefined;
+    if (hasErrorStatus(thrown, 400, 403, 404)) return undefined;
     throw thrown;
   }
 }
@@ -101,7 +101,7 @@ async function createDownload(
 }
 
 /** A protected video needs a token in place of its uid. */
-export async function signed(
+export async function signVideoUrl(
   { source, paths }: Pick<SourceContext, "source" | "paths">,
   { uid, requireSignedURLs }: Video,
   url: string,

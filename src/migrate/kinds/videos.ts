@@ -1,7 +1,7 @@
-import { impossible, plannedItem, type Context } from "../context.ts";
+import { impossibleItem, plannedItem, type Context } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
 import type { ItemProgress, PlannedItem, V4Client } from "../port.ts";
-import { at, isStatus, resultIfFound } from "../requests.ts";
+import { at, hasErrorStatus, resultIfFound } from "../requests.ts";
 import { chaptersOf, copyChapters } from "./chapters.ts";
 import { captionsOf, copyCaptions } from "./captions.ts";
 import { audioTracksOf, copyAudioTracks, type AudioTrack } from "./audio-tracks.ts";
@@ -61,9 +61,9 @@ async function planVideo(
   const problem =
     STATE_PROBLEMS[state] ??
     (video.readyToStream === true ? undefined : `the source is still processing it (${state})`);
-  if (problem !== undefined) return impossible({ ...item, reason: problem });
+  if (problem !== undefined) return impossibleItem({ ...item, reason: problem });
   if (existing?.status.state === "error")
-    return impossible({
+    return impossibleItem({
       ...item,
       reason: `this server failed to process it: ${existing.status.errorReasonText ?? "no reason given"}; delete it to import it again`,
     });
@@ -131,7 +131,7 @@ async function changeSettings(api: V4Client, path: string, video: Video, progres
   if (scheduledDeletion === null) return;
   // Servers require a minimum time before a scheduled deletion, counted from the import.
   await api.result("POST", path, { json: { scheduledDeletion } }).catch((thrown: unknown) => {
-    if (!isStatus(thrown, 400)) throw thrown;
+    if (!hasErrorStatus(thrown, 400)) throw thrown;
     progress.warn(`its deletion on ${scheduledDeletion} was refused: ${thrown.message}`);
   });
 }

@@ -1,6 +1,6 @@
-import { impossible, plannedItem, type Context, type SourceContext } from "../context.ts";
+import { impossibleItem, plannedItem, type Context, type SourceContext } from "../context.ts";
 import type { PlannedItem, V4Client } from "../port.ts";
-import { at, isStatus } from "../requests.ts";
+import { at, hasErrorStatus } from "../requests.ts";
 import { idHeader } from "./zone.ts";
 
 export interface Profile {
@@ -41,7 +41,7 @@ async function planProfile(context: Context, profile: Profile, existing: Profile
     return plannedItem(context, { ...item, source: form(profile), target: form(existing), apply: async () => {} });
   const image = await imageOf(context, profile.uid);
   if (image === undefined && !profile.downloadedFrom)
-    return impossible({
+    return impossibleItem({
       ...item,
       reason: "the API does not return its image; create the profile from the original image",
     });
@@ -78,7 +78,7 @@ export async function imageOf(
     const response = await source.api.raw("GET", `${paths.source}/stream/watermarks${at`/${uid}`}/image`);
     return new Uint8Array(await response.arrayBuffer());
   } catch (thrown) {
-    if (isStatus(thrown, 400, 404, 405)) return undefined;
+    if (hasErrorStatus(thrown, 400, 404, 405)) return undefined;
     throw thrown;
   }
 }

@@ -1,6 +1,6 @@
 import { plannedItem, type Context } from "../context.ts";
 import type { PlannedItem } from "../port.ts";
-import { at, collect, isStatus, pagesOf } from "../requests.ts";
+import { at, collect, hasErrorStatus, pagesOf } from "../requests.ts";
 import type { SourceZone } from "./zone.ts";
 
 interface WorkerRoute {
@@ -21,7 +21,7 @@ export async function planRoutes(context: Context, zone: SourceZone): Promise<Pl
   const targetZone = ids.find("zone", zone.id);
   const routesOf = (api: Context["source"]["api"], id: string) =>
     api.result<WorkerRoute[]>("GET", at`/zones/${id}/workers/routes`).catch((thrown: unknown) => {
-      if (isStatus(thrown, 404)) return [];
+      if (hasErrorStatus(thrown, 404)) return [];
       throw thrown;
     });
   const [ours, theirs] = await Promise.all([
@@ -51,7 +51,7 @@ export async function planDomains(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, ids } = context;
   const domainsOf = (api: Context["source"]["api"], base: string) =>
     collect(pagesOf<WorkerDomain>(api, `${base}/workers/domains`, { perPage: 1000 })).catch((thrown: unknown) => {
-      if (isStatus(thrown, 404)) return [];
+      if (hasErrorStatus(thrown, 404)) return [];
       throw thrown;
     });
   const [ours, theirs] = await Promise.all([domainsOf(source.api, paths.source), domainsOf(target.api, paths.target)]);

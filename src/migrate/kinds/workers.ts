@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
-import { impossible, plannedItem, type Context } from "../context.ts";
+import { impossibleItem, plannedItem, type Context } from "../context.ts";
 import type { PlannedItem, V4Client } from "../port.ts";
-import { at, collect, isStatus, pagesOf, resultIfFound } from "../requests.ts";
+import { at, collect, hasErrorStatus, pagesOf, resultIfFound } from "../requests.ts";
 import { classesOf, readBindings, type Binding } from "./bindings.ts";
 import { readModules, type Module } from "./worker-modules.ts";
 
@@ -55,7 +55,7 @@ export async function planWorkers(context: Context): Promise<PlannedItem[]> {
   const namespaces = await collect(
     pagesOf<DurableObjectNamespace>(source.api, `${paths.source}/workers/durable_objects/namespaces`, { perPage: 100 }),
   ).catch((thrown: unknown) => {
-    if (isStatus(thrown, 404)) return [];
+    if (hasErrorStatus(thrown, 404)) return [];
     throw thrown;
   });
   const workers: { worker: Worker; existing: Worker | undefined }[] = [];
@@ -99,7 +99,7 @@ function planWorker(
   const { name } = worker;
   const item = { kind: "worker", key: `worker ${name}`, name };
   if (worker.modules.length === 0)
-    return impossible({
+    return impossibleItem({
       ...item,
       reason: "it consists of static assets only, and the API does not return them; deploy it from its source",
     });

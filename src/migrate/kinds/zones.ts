@@ -1,4 +1,4 @@
-import { impossible, plannedItem, unlessRefused, type Context } from "../context.ts";
+import { impossibleItem, plannedItem, unlessRefused, type Context } from "../context.ts";
 import type { PlannedItem } from "../port.ts";
 import { at, collect, pagesOf } from "../requests.ts";
 import { planRecords } from "./dns-records.ts";
@@ -31,7 +31,7 @@ function planZone(context: Context, zone: SourceZone, existing: SourceZone | und
   const item = { kind: "zone", key: `zone ${zone.id}`, name: zone.name };
   const { type = "full" } = zone;
   if (type !== "full" && type !== "partial")
-    return impossible({ ...item, reason: `zones of type ${type} are not available on this server` });
+    return impossibleItem({ ...item, reason: `zones of type ${type} are not available on this server` });
   const losses = [
     ...(existing !== undefined && existing.id !== zone.id ? [`its id changes from ${zone.id} to ${existing.id}`] : []),
     ...(existing === undefined && !context.keepsIds ? ["its id changes"] : []),

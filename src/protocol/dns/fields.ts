@@ -1,8 +1,8 @@
 import { isIPv4, isIPv6 } from "../../kernel/networks.ts";
 import { checkLocation, type Location, presentLocation, readLocation } from "./location.ts";
-import { normalHost } from "./names.ts";
+import { normalizeHost } from "./names.ts";
 import { chunk, quote } from "./octets.ts";
-import { normalParams, presentParams } from "./service-params.ts";
+import { normalizeParams, presentParams } from "./service-params.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 import type { MasterFileToken } from "./tokens.ts";
 
@@ -67,7 +67,7 @@ export const FIELDS: Record<FieldKind, Field> = {
     check: checkStrings,
     present: (value) => (value as string[]).map(quote).join(" "),
   },
-  params: { wordCount: undefined, read: presentParams, check: normalParams, present: toText },
+  params: { wordCount: undefined, read: presentParams, check: normalizeParams, present: toText },
   location: {
     wordCount: undefined,
     read: readLocation,
@@ -93,7 +93,7 @@ function host(root: boolean): Field {
   return {
     wordCount: 1,
     read: (tokens, hostOf) => hostOf(tokens[0]!),
-    check: (value) => normalHost(text(value), { root }) || ".",
+    check: (value) => normalizeHost(text(value), { root }) || ".",
     present: (value, isAbsolute) => (isAbsolute && value !== "." ? `${value as string}.` : toText(value)),
   };
 }

@@ -1,7 +1,7 @@
 export { CLASS_IN, HEADER_FLAG, optRecord, readDnsMessage, type WireRecord, writeMessage } from "./message.ts";
 export { RCODE, RCODE_NAMES, rcodeName } from "./rcodes.ts";
 export { addressOctets } from "./address-octets.ts";
-export { ancestors, isWithin, MAX_NAME_LENGTH, normalDomain, normalHost, normalName } from "./names.ts";
+export { ancestors, isWithin, MAX_NAME_LENGTH, normalizeDomain, normalizeHost, normalizeName } from "./names.ts";
 export { octetsOf, quote } from "./octets.ts";
 export { checkData, presentData, readData, RecordDataError, type RecordData } from "./record-data.ts";
 export { type Query, readQuery } from "./query.ts";

@@ -11,7 +11,7 @@ const HOST_LABEL_PATTERN = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
  * Returns a name in the form in which it is stored and compared: A-labels in lower case, no final dot; "" is the root.
  * Underscores (RFC 8552), slashes (RFC 2317), and `*` as the first label (RFC 4592) are allowed. Throws DnsSyntaxError.
  */
-export function normalName(text: string): string {
+export function normalizeName(text: string): string {
   if (text === ".") return "";
   const labels = text.replace(/\.$/, "").split(".").map(toALabel);
   for (const [index, label] of labels.entries()) {
@@ -41,9 +41,9 @@ function toALabel(label: string): string {
  * Normalizes a host name that is the target of a record: neither an address nor a wildcard. The root (RFC 7505, RFC
  * 2782) is accepted only if `root` is true.
  */
-export function normalHost(text: string, { root = false } = {}): string {
+export function normalizeHost(text: string, { root = false } = {}): string {
   if (isIP(text.replace(/\.$/, "")) !== 0) throw new DnsSyntaxError("it is an IP address, not a host name");
-  const name = normalName(text);
+  const name = normalizeName(text);
   if (name === "" && !root) throw new DnsSyntaxError("it is the root, not a host name");
   if (name.startsWith("*")) throw new DnsSyntaxError("it is a wildcard, not a host name");
   return name;
@@ -53,8 +53,8 @@ export function normalHost(text: string, { root = false } = {}): string {
  * Normalizes a domain that can be registered or delegated: at least two labels of letters, digits and hyphens, the last
  * one not a number (RFC 3696 2).
  */
-export function normalDomain(text: string): string {
-  const name = normalName(text.trim());
+export function normalizeDomain(text: string): string {
+  const name = normalizeName(text.trim());
   const labels = name.split(".");
   if (labels.length < 2) throw new DnsSyntaxError("it is a top-level domain");
   if (!labels.every((label) => HOST_LABEL_PATTERN.test(label)))

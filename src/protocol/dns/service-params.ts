@@ -9,7 +9,7 @@ const KEY_PATTERN =
 /**
  * Returns service parameters for HTTPS and SVCB (RFC 9460 2.1) in canonical form: each key once, with quoted values.
  */
-export function normalParams(value: unknown): string {
+export function normalizeParams(value: unknown): string {
   if (value === undefined || value === "") return "";
   if (typeof value !== "string") throw new DnsSyntaxError("it must be a string");
   return presentParams(splitWords(value));

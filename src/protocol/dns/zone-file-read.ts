@@ -1,5 +1,5 @@
 import { messageOf } from "../../kernel/index.ts";
-import { normalName } from "./names.ts";
+import { normalizeName } from "./names.ts";
 import { absoluteName, readData, readOpaque, RecordDataError, type RecordData } from "./record-data.ts";
 import { isRecordType, isTypeMnemonic, canonicalType } from "./record-types.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
@@ -85,7 +85,7 @@ function applyDirective({ tokens: [word, value, extra] }: MasterFileEntry, state
   const directive = word!.text.toUpperCase();
   if (value === undefined || (extra !== undefined && directive !== "$INCLUDE" && directive !== "$GENERATE"))
     throw new DnsSyntaxError(`${directive} requires exactly one value`);
-  if (directive === "$ORIGIN") state.origin = normalName(absoluteName(value, state.apex, state.origin));
+  if (directive === "$ORIGIN") state.origin = normalizeName(absoluteName(value, state.apex, state.origin));
   else if (directive === "$TTL") state.defaultTtl = parseTtl(value.text);
   else if (directive === "$INCLUDE")
     throw new DnsSyntaxError("$INCLUDE is not supported: insert the records of that file instead");
@@ -96,7 +96,7 @@ function applyDirective({ tokens: [word, value, extra] }: MasterFileEntry, state
 
 function readRecord({ line, inheritsOwner, tokens, comment }: MasterFileEntry, state: State): ZoneFileRecord {
   let at = 0;
-  if (!inheritsOwner) state.owner = normalName(absoluteName(tokens[at++]!, state.apex, state.origin));
+  if (!inheritsOwner) state.owner = normalizeName(absoluteName(tokens[at++]!, state.apex, state.origin));
   if (state.owner === undefined)
     throw new DnsSyntaxError("the first record has no owner name: the line starts with white space");
   const { ttl: statedTtl, type, end } = readHead(tokens, at);

@@ -67,7 +67,7 @@ export function parseAddress(text: string): Mailbox | undefined {
 export const addressKey = ({ local, domain }: Pick<Mailbox, "local" | "domain">): string =>
   `${local.toLowerCase()}@${domain.toLowerCase()}`;
 
-export function sameAddress(a: string, b: string): boolean {
+export function isSameMailAddress(a: string, b: string): boolean {
   const [left, right] = [parseMailbox(a), parseMailbox(b)];
   return left !== undefined && right !== undefined && addressKey(left) === addressKey(right);
 }

@@ -44,7 +44,7 @@ export const TOO_MANY_RECIPIENTS = reply(452, "4.5.3", "Error: too many recipien
 export const TOO_MANY_ERRORS = reply(421, "4.7.0", "Error: too many errors, closing connection");
 export const TOO_MANY_UNKNOWN = reply(421, "4.7.0", "Error: too many unrecognized commands");
 export const TOO_MANY_UNAUTHENTICATED = reply(421, "4.7.0", "Error: too many unauthenticated commands");
-export const HTTP = reply(421, "4.7.0", "HTTP requests not allowed");
+export const HTTP_NOT_ALLOWED = reply(421, "4.7.0", "HTTP requests not allowed");
 
 /** Default replies to decisions that do not specify one. */
 export const ACCEPTED = {
@@ -59,7 +59,7 @@ export const authSyntax = (mechanism: SaslMechanism) => reply(501, "5.5.4", `Err
 export const heloSyntax = (verb: string) => reply(501, undefined, `Error: syntax: ${verb} hostname`);
 export const octetsReceived = (octets: number) => reply(250, "2.0.0", `${octets} octets received`);
 
-export const greets = ({ name, ip }: ServerSessionOptions, keywords: string[]): Reply => ({
+export const ehloReply = ({ name, ip }: ServerSessionOptions, keywords: string[]): Reply => ({
   code: 250,
   text: [`${name} greets [${ip}]`, ...keywords],
 });

@@ -140,7 +140,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       case "AUTH":
         if (extensions.auth) return auth(command);
     }
-    if (command.isHttp) return replyAndClose(replies.HTTP);
+    if (command.isHttp) return replyAndClose(replies.HTTP_NOT_ALLOWED);
     if (++unknownCount >= MAX_UNKNOWN) return replyAndClose(replies.TOO_MANY_UNKNOWN);
     send(replies.UNKNOWN_COMMAND);
   }
@@ -165,7 +165,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     const keywords = isExtended
       ? replies.keywords(options, { tls: tls !== undefined, authenticated: isAuthenticated })
       : [];
-    send(replies.greets(options, keywords));
+    send(replies.ehloReply(options, keywords));
   }
 
   function mail({ line, path }: SmtpCommand) {

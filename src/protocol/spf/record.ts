@@ -4,11 +4,13 @@ export const isSpf = (text: string): boolean => /^v=spf1( |$)/i.test(text);
 const isInclude = (term: string, host: string) =>
   term.toLowerCase().replace(/^\+/, "") === `include:${host.toLowerCase()}`;
 
-export const includes = (spf: string, host: string): boolean => spf.split(/ +/).some((term) => isInclude(term, host));
+export const hasInclude = (spf: string, host: string): boolean => spf.split(/ +/).some((term) => isInclude(term, host));
 
 /** Adds the include as the first term: an earlier match or `-all` would end the evaluation. */
 export const withInclude = (spf: string, host: string): string =>
-  includes(spf, host) ? spf : spf.replace(/^v=spf1 */i, (version) => `${version.trimEnd()} include:${host} `).trimEnd();
+  hasInclude(spf, host)
+    ? spf
+    : spf.replace(/^v=spf1 */i, (version) => `${version.trimEnd()} include:${host} `).trimEnd();
 
 export const withoutInclude = (spf: string, host: string): string =>
   spf

@@ -5,7 +5,7 @@ import {
   SRT_FLAG,
   type Handshake,
   HANDSHAKE_TYPE,
-  readAbilities,
+  readCapabilities,
   SRT_MAGIC,
   writeHandshake,
   writeText,
@@ -30,7 +30,7 @@ describe("SRT callers", () => {
     );
     const answer = await connect({ extensions: [abilities(), { type: EXTENSION.streamId, body: writeText("yes") }] });
     assert.deepEqual([answer.type, answer.sequence, listener.connections()], [HANDSHAKE_TYPE.conclusion, 1234, 1]);
-    const response = readAbilities(answer.extensions[0]!.body)!;
+    const response = readCapabilities(answer.extensions[0]!.body)!;
     // The longer of the two requested latencies is used.
     assert.deepEqual(
       [response.receiverDelay, response.senderDelay, response.flags & SRT_FLAG.marksResent],

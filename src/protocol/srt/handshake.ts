@@ -101,14 +101,14 @@ export function writeHandshake(handshake: Handshake): Buffer {
 }
 
 /** Extension HSREQ or HSRSP (3.2.1.1): the version has the form 0x010500, delays are in milliseconds. */
-export interface SrtAbilities {
+export interface SrtCapabilities {
   version: number;
   flags: number;
   receiverDelay: number;
   senderDelay: number;
 }
 
-export function readAbilities(body: Buffer): SrtAbilities | undefined {
+export function readCapabilities(body: Buffer): SrtCapabilities | undefined {
   if (body.length < 12) return undefined;
   return {
     version: body.readUInt32BE(0),
@@ -118,7 +118,7 @@ export function readAbilities(body: Buffer): SrtAbilities | undefined {
   };
 }
 
-export function writeAbilities({ version, flags, receiverDelay, senderDelay }: SrtAbilities): Buffer {
+export function writeCapabilities({ version, flags, receiverDelay, senderDelay }: SrtCapabilities): Buffer {
   const body = Buffer.alloc(12);
   body.writeUInt32BE(version, 0);
   body.writeUInt32BE(flags, 4);

@@ -3,8 +3,8 @@ import { networkOf } from "../../kernel/networks.ts";
 import { createSrtConnection, type OpenConnection, type SrtConnection, type SrtHandlers } from "./connection.ts";
 import { SRT_FLAG, HANDSHAKE_TYPE, type Handshake, readHandshake, SRT_MAGIC, writeHandshake } from "./handshake.ts";
 import { openKeys, type SrtKeys } from "./keys.ts";
-import { agree, answerTo, readWanted, type HandshakeRequest } from "./negotiation.ts";
-import { CONTROL, LARGEST, readPacket, writeControl } from "./packets.ts";
+import { agree, responseExtensions, readHandshakeRequest, type HandshakeRequest } from "./negotiation.ts";
+import { CONTROL, MAX_DATAGRAM_OCTETS, readPacket, writeControl } from "./packets.ts";
 import { WINDOW } from "./receiver.ts";
 import { SRT_REJECTION, type SrtRejection } from "./rejections.ts";
 
@@ -162,7 +162,7 @@ export function createSrtListener({
   }
 
   async function conclude(handshake: Handshake, from: SrtEndpoint, caller: string) {
-    const wantedStream = readWanted(handshake);
+    const wantedStream = readHandshakeRequest(handshake);
     if (typeof wantedStream === "string") return refuse(handshake, from, wantedStream);
     // These are views of a datagram and must be copied to be retained.
     const requested: HandshakeRequest = { ...wantedStream, keys: wantedStream.keys && Buffer.from(wantedStream.keys) };
@@ -210,13 +210,13 @@ export function createSrtListener({
         onConnections(openConnections.size);
       },
     });
-    const { field, extensions } = answerTo(requested, latency);
+    const { field, extensions } = responseExtensions(requested, latency);
     const answer = reply(
       {
         ...handshake,
         encryption: keys === undefined ? 0 : keys.size / 8,
         extensionField: field,
-        mtu: Math.min(handshake.mtu, LARGEST),
+        mtu: Math.min(handshake.mtu, MAX_DATAGRAM_OCTETS),
         window: WINDOW,
         socket: id,
         extensions,

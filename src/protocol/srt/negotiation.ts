@@ -3,18 +3,18 @@ import {
   EXTENSION_FIELD,
   SRT_FLAG,
   type Handshake,
-  readAbilities,
+  readCapabilities,
   readPaddedText,
-  type SrtAbilities,
+  type SrtCapabilities,
   type SrtExtension,
-  writeAbilities,
+  writeCapabilities,
 } from "./handshake.ts";
 import type { SrtRejection } from "./rejections.ts";
 
 /** A caller's request in its conclusion. */
 export interface HandshakeRequest {
   streamId: string;
-  abilities: SrtAbilities;
+  abilities: SrtCapabilities;
   /** Key message; undefined if unencrypted. */
   keys: Buffer | undefined;
 }
@@ -30,10 +30,10 @@ const MAX_DELAY_MS = 10_000;
  * Reads a caller's request. Rejects version 4, files, groups and packet filters, none of which suit a live broadcast
  * from one sender.
  */
-export function readWanted({ version, extensions }: Handshake): HandshakeRequest | SrtRejection {
+export function readHandshakeRequest({ version, extensions }: Handshake): HandshakeRequest | SrtRejection {
   const find = (type: number): SrtExtension | undefined => extensions.find((extension) => extension.type === type);
   const request = find(EXTENSION.request);
-  const abilities = request && readAbilities(request.body);
+  const abilities = request && readCapabilities(request.body);
   if (version !== 5 || abilities === undefined || abilities.version < OLDEST_VERSION) return "version";
   if ((abilities.flags & SRT_FLAG.stream) !== 0) return "messageApi";
   const congestion = find(EXTENSION.congestion);
@@ -50,13 +50,13 @@ export function readWanted({ version, extensions }: Handshake): HandshakeRequest
 }
 
 /** Returns the longer of the two requested latencies (section 4.4) for each direction. */
-export function agree(requested: SrtAbilities, latencyMs: number): { receiver: number; sender: number } {
+export function agree(requested: SrtCapabilities, latencyMs: number): { receiver: number; sender: number } {
   const negotiateDelay = (peerDelayMs: number) => Math.min(MAX_DELAY_MS, Math.max(latencyMs, peerDelayMs));
   return { receiver: negotiateDelay(requested.senderDelay), sender: negotiateDelay(requested.receiverDelay) };
 }
 
 /** Extensions of the response to a conclusion. */
-export function answerTo(
+export function responseExtensions(
   { abilities, keys }: HandshakeRequest,
   latency: { receiver: number; sender: number },
 ): { field: number; extensions: SrtExtension[] } {
@@ -69,7 +69,12 @@ export function answerTo(
     (abilities.flags & SRT_FLAG.marksResent);
   const response = {
     type: EXTENSION.response,
-    body: writeAbilities({ version: OUR_VERSION, flags, receiverDelay: latency.receiver, senderDelay: latency.sender }),
+    body: writeCapabilities({
+      version: OUR_VERSION,
+      flags,
+      receiverDelay: latency.receiver,
+      senderDelay: latency.sender,
+    }),
   };
   if (keys === undefined) return { field: EXTENSION_FIELD.handshake, extensions: [response] };
   // Repeating the key message confirms the keys.

@@ -2,9 +2,9 @@
  * Header size in the SRT wire format (draft-sharabayko-srt-01, section 3), where the payload follows a header of
  * sixteen octets.
  */
-export const HEADER = 16;
+export const SRT_HEADER_OCTETS = 16;
 /** Maximum size of a UDP datagram over Ethernet; larger datagrams are not sent. */
-export const LARGEST = 1500;
+export const MAX_DATAGRAM_OCTETS = 1500;
 
 export interface DataPacket {
   kind: "data";
@@ -50,7 +50,7 @@ const KEYS: readonly (SrtKeyName | undefined)[] = ["none", "even", "odd", undefi
 
 /** Reads a packet. Undefined if it is not an SRT packet. The fields are views of `bytes`. */
 export function readPacket(bytes: Buffer): DataPacket | ControlPacket | undefined {
-  if (bytes.length < HEADER || bytes.length > LARGEST) return undefined;
+  if (bytes.length < SRT_HEADER_OCTETS || bytes.length > MAX_DATAGRAM_OCTETS) return undefined;
   const first = bytes.readUInt32BE(0);
   const second = bytes.readUInt32BE(4);
   const timestamp = bytes.readUInt32BE(8);
@@ -63,7 +63,7 @@ export function readPacket(bytes: Buffer): DataPacket | ControlPacket | undefine
       info: second,
       timestamp,
       to,
-      body: bytes.subarray(HEADER),
+      body: bytes.subarray(SRT_HEADER_OCTETS),
     };
   const key = KEYS[(second >>> 27) & 3];
   // Both key bits set indicate a control packet (3.1). Live mode has no messages of several packets.
@@ -76,7 +76,7 @@ export function readPacket(bytes: Buffer): DataPacket | ControlPacket | undefine
     message: second & 0x03ff_ffff,
     timestamp,
     to,
-    payload: bytes.subarray(HEADER),
+    payload: bytes.subarray(SRT_HEADER_OCTETS),
   };
 }
 
@@ -89,12 +89,12 @@ export function writeDataPacket({
   to,
   payload,
 }: Omit<DataPacket, "kind">): Buffer {
-  const bytes = Buffer.allocUnsafe(HEADER + payload.length);
+  const bytes = Buffer.allocUnsafe(SRT_HEADER_OCTETS + payload.length);
   bytes.writeUInt32BE(sequence, 0);
   bytes.writeUInt32BE(((3 << 30) | (KEYS.indexOf(key) << 27) | (resent ? 1 << 26 : 0) | message) >>> 0, 4);
   bytes.writeUInt32BE(timestamp >>> 0, 8);
   bytes.writeUInt32BE(to, 12);
-  payload.copy(bytes, HEADER);
+  payload.copy(bytes, SRT_HEADER_OCTETS);
   return bytes;
 }
 
@@ -106,12 +106,12 @@ export function writeControl({
   to,
   body = EMPTY,
 }: Pick<ControlPacket, "type" | "timestamp" | "to"> & Partial<ControlPacket>): Buffer {
-  const bytes = Buffer.allocUnsafe(HEADER + body.length);
+  const bytes = Buffer.allocUnsafe(SRT_HEADER_OCTETS + body.length);
   bytes.writeUInt32BE((0x8000_0000 | (type << 16) | subtype) >>> 0, 0);
   bytes.writeUInt32BE(info >>> 0, 4);
   bytes.writeUInt32BE(timestamp >>> 0, 8);
   bytes.writeUInt32BE(to, 12);
-  body.copy(bytes, HEADER);
+  body.copy(bytes, SRT_HEADER_OCTETS);
   return bytes;
 }
 

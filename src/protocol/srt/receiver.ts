@@ -1,4 +1,4 @@
-import { HEADER, type LossRange } from "./packets.ts";
+import { SRT_HEADER_OCTETS, type LossRange } from "./packets.ts";
 import { sequenceDistance, nextSequence, plusSequence } from "./sequence.ts";
 
 /** Restores the sending order: missing packets are requested again, and skipped after the negotiated latency. */
@@ -87,7 +87,7 @@ export function createSrtReceiver({ first, latencyMs, deliver, lost, ask }: Rece
   return {
     take(sequence, payload, now) {
       packets++;
-      receivedOctets += payload.length + HEADER;
+      receivedOctets += payload.length + SRT_HEADER_OCTETS;
       const ahead = sequenceDistance(expectedSequence, sequence);
       if (ahead < 0 || heldPackets.has(sequence)) return;
       // Beyond the window: the sender has long dropped everything in between.

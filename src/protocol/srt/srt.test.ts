@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createCipheriv, pbkdf2Sync, randomBytes } from "node:crypto";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { EXTENSION, readAbilities, readHandshake, readPaddedText, writeHandshake, writeText } from "./handshake.ts";
+import { EXTENSION, readCapabilities, readHandshake, readPaddedText, writeHandshake, writeText } from "./handshake.ts";
 import { createSrtConnection } from "./connection.ts";
 import { openKeys, type SrtKeys } from "./keys.ts";
 import { CONTROL, type ControlPacket, readLosses, readPacket, writeDataPacket, writeLosses } from "./packets.ts";
@@ -60,7 +60,7 @@ test("packets are read back as written, and other input is harmless", () => {
       const handshake = readHandshake({ ...packet, type: CONTROL.handshake });
       for (const { body } of handshake?.extensions ?? []) {
         readPaddedText(body);
-        readAbilities(body);
+        readCapabilities(body);
       }
     }),
   );

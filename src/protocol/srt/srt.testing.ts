@@ -5,7 +5,7 @@ import {
   type Handshake,
   HANDSHAKE_TYPE,
   readHandshake,
-  writeAbilities,
+  writeCapabilities,
   writeHandshake,
 } from "./handshake.ts";
 import { createSrtListener, type SrtListenerDeps, type SrtStream } from "./listener.ts";
@@ -27,7 +27,7 @@ export const asking = (rest: Partial<Handshake> = {}): Handshake => ({
 });
 export const abilities = (flags = SRT_FLAG.sendsInTime | SRT_FLAG.marksResent, version = 0x010500) => ({
   type: EXTENSION.request,
-  body: writeAbilities({ version, flags, receiverDelay: 0, senderDelay: 300 }),
+  body: writeCapabilities({ version, flags, receiverDelay: 0, senderDelay: 300 }),
 });
 
 /** Creates a caller that sends a test's packets. The owner passes in the received datagrams. */

@@ -1,11 +1,12 @@
 import type { Settings } from "../../kernel/settings.ts";
 import { hasApiHost } from "../own-hosts.ts";
-import { fine, type Finding } from "./finding.ts";
+import { passedFinding, type Finding } from "./finding.ts";
 
 /** Checks that the settings name the hosts of the API, so that routes and custom domains apply to all others. */
 export function apiHostFindings(settings: Pick<Settings, "api" | "http">): Finding[] {
   const check = "host names of the API";
-  if (hasApiHost(settings)) return [fine(check, [...settings.api.hosts, settings.http.public_url].join(" ").trim())];
+  if (hasApiHost(settings))
+    return [passedFinding(check, [...settings.api.hosts, settings.http.public_url].join(" ").trim())];
   return [
     {
       check,

@@ -1,6 +1,6 @@
 import type { Settings } from "../../kernel/settings.ts";
 import { parsePostgresUrl } from "../../store/index.ts";
-import { fine, type Finding } from "./finding.ts";
+import { passedFinding, type Finding } from "./finding.ts";
 
 /** Warns about failovers that lose acknowledged writes. */
 export function databaseFindings({ url, replicated }: Pick<Settings["database"], "url" | "replicated">): Finding[] {
@@ -10,7 +10,7 @@ export function databaseFindings({ url, replicated }: Pick<Settings["database"],
   const check = "database hosts";
   return [
     replicated
-      ? fine(check, `${hosts.length}, with synchronous replication`)
+      ? passedFinding(check, `${hosts.length}, with synchronous replication`)
       : {
           check,
           status: "warning",

@@ -9,11 +9,11 @@ import { storeErrors } from "../../store/index.ts";
 import { LookupError, type Lookups } from "../../zones/index.ts";
 import { apiHostFindings } from "./api-hosts.ts";
 import { databaseFindings } from "./database.ts";
-import { allOf } from "./finding.ts";
-import { certificateOf, mailHostOf, reverseName, sendersOf } from "./hosts.ts";
+import { runChecks } from "./finding.ts";
+import { checkHostCertificate, checkMailHost, reverseName, checkSendingHosts } from "./hosts.ts";
 import { objectsFindings } from "./objects.ts";
 import { pauseFindings } from "./pauses.ts";
-import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
+import { checkDelegation, checkDmarcRecord, checkZoneRecords } from "./records.ts";
 
 /** Maps `"name TYPE"` to records, or to an error code. */
 function fakeLookups(table: Record<string, unknown[] | string>): Lookups {
@@ -90,7 +90,7 @@ describe("the doctor", () => {
 
   test("reports a delegation to our servers, a partial one, one to other servers, a missing one, and a private domain", async () => {
     const ask = (zone: string, ns?: string[] | string) =>
-      delegationOf(
+      checkDelegation(
         zone,
         ["ns1.us.net", "ns2.us.net"],
         fakeLookups(ns === undefined ? {} : { [`${zone} NS`]: ns }),
@@ -103,7 +103,7 @@ describe("the doctor", () => {
     assert.match((await ask("a.org"))[0]!, /^error .*does not exist/);
     assert.match((await ask("a.test"))[0]!, /^ok .*private/);
     assert.match(
-      brief(await allOf({ x: () => delegationOf("a.org", [], fakeLookups({ "a.org NS": "ESERVFAIL" })) }))[0]!,
+      brief(await runChecks({ x: () => checkDelegation("a.org", [], fakeLookups({ "a.org NS": "ESERVFAIL" })) }))[0]!,
       /^warning x: check failed: .*ESERVFAIL/,
     );
   });
@@ -116,7 +116,7 @@ describe("the doctor", () => {
       priority,
       ttl: 1,
     });
-    const findings = await recordsOf("a.org", [], {
+    const findings = await checkZoneRecords("a.org", [], {
       check: async () => ({
         status: "misconfigured",
         records: [
@@ -149,7 +149,8 @@ describe("the doctor", () => {
   });
 
   test("uses the DMARC record of the name, otherwise of its domain, and reports weak, duplicate and missing policies", async () => {
-    const ask = (table: Record<string, string[][]>) => dmarcOf("mail.a.org", "a.org", fakeLookups(table)).then(brief);
+    const ask = (table: Record<string, string[][]>) =>
+      checkDmarcRecord("mail.a.org", "a.org", fakeLookups(table)).then(brief);
     assert.match(
       (await ask({ "_dmarc.a.org TXT": [["v=DMARC1; ", "p=reject"]] }))[0]!,
       /^ok DMARC: _dmarc\.a\.org: v=DMARC1; p=reject/,
@@ -170,17 +171,17 @@ describe("the doctor", () => {
 
   test("reports missing addresses of hosts, unreachable hosts, other servers, and correct hosts", async (t) => {
     const at = { "mx.us.net A": ["127.0.0.1"] };
-    assert.deepEqual(brief(await mailHostOf("mx.us.net", fakeLookups({}))), ["error address of mx.us.net: none"]);
+    assert.deepEqual(brief(await checkMailHost("mx.us.net", fakeLookups({}))), ["error address of mx.us.net: none"]);
     assert.match(
-      brief(await mailHostOf("mx.us.net", fakeLookups(at), 1))[1]!,
+      brief(await checkMailHost("mx.us.net", fakeLookups(at), 1))[1]!,
       /^error port 1 of mx\.us\.net \(127\.0\.0\.1\): ECONNREFUSED/,
     );
     assert.match(
-      brief(await mailHostOf("mx.us.net", fakeLookups(at), await listening(t, "SSH-2.0-x\r\n")))[1]!,
+      brief(await checkMailHost("mx.us.net", fakeLookups(at), await listening(t, "SSH-2.0-x\r\n")))[1]!,
       /^error .*SSH-2\.0/,
     );
     assert.match(
-      brief(await mailHostOf("mx.us.net", fakeLookups(at), await listening(t, "220 mx.us.net ESMTP\r\n")))[1]!,
+      brief(await checkMailHost("mx.us.net", fakeLookups(at), await listening(t, "220 mx.us.net ESMTP\r\n")))[1]!,
       /^ok .*220 mx\.us\.net/,
     );
   });
@@ -188,9 +189,12 @@ describe("the doctor", () => {
   test("reports self-signed and expired certificates, and those for another name", async () => {
     const pair = await makeSelfSigned({ names: ["mx.us.net"], clock: systemClock });
     const tls = { pem: () => pair };
-    assert.match(brief([certificateOf("mx.us.net", tls, Date.now())])[0]!, /^warning .*self-signed/);
-    assert.match(brief([certificateOf("mx2.us.net", tls, Date.now())])[0]!, /^warning .*mx\.us\.net/);
-    assert.match(brief([certificateOf("mx.us.net", tls, Date.now() + 100 * 365 * 86_400_000)])[0]!, /^error .*expired/);
+    assert.match(brief([checkHostCertificate("mx.us.net", tls, Date.now())])[0]!, /^warning .*self-signed/);
+    assert.match(brief([checkHostCertificate("mx2.us.net", tls, Date.now())])[0]!, /^warning .*mx\.us\.net/);
+    assert.match(
+      brief([checkHostCertificate("mx.us.net", tls, Date.now() + 100 * 365 * 86_400_000)])[0]!,
+      /^error .*expired/,
+    );
   });
 
   test("checks that SPF lists the sender addresses and that their reverse DNS matches", async () => {
@@ -207,7 +211,7 @@ describe("the doctor", () => {
       "mx.us.net AAAA": ["2001:DB8:0::1"],
     };
     assert.deepEqual(
-      brief(await sendersOf("_spf.us.net", fakeLookups({ ...spf, ...names }))).map((line) => line.slice(0, 45)),
+      brief(await checkSendingHosts("_spf.us.net", fakeLookups({ ...spf, ...names }))).map((line) => line.slice(0, 45)),
       [
         "ok SPF at _spf.us.net: v=spf1 ip4:192.0.2.1 i",
         "ok reverse DNS of 192.0.2.1: mx.us.net",
@@ -216,12 +220,12 @@ describe("the doctor", () => {
       ],
     );
     assert.deepEqual(
-      brief(await sendersOf("_spf.us.net", fakeLookups(spf))).slice(1),
+      brief(await checkSendingHosts("_spf.us.net", fakeLookups(spf))).slice(1),
       ["192.0.2.1", "2001:db8::1", "192.0.2.2"].map((address) => `error reverse DNS of ${address}: none`),
     );
-    assert.deepEqual(brief(await sendersOf("_spf.us.net", fakeLookups({}))), ["error SPF at _spf.us.net"]);
+    assert.deepEqual(brief(await checkSendingHosts("_spf.us.net", fakeLookups({}))), ["error SPF at _spf.us.net"]);
     assert.match(
-      brief(await sendersOf("_spf.us.net", fakeLookups({ "_spf.us.net TXT": [["v=spf1 foo -all"]] })))[0]!,
+      brief(await checkSendingHosts("_spf.us.net", fakeLookups({ "_spf.us.net TXT": [["v=spf1 foo -all"]] })))[0]!,
       /^error .*is invalid/,
     );
   });

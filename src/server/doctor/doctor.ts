@@ -3,13 +3,13 @@ import type { Settings } from "../../kernel/settings.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import { createStsFetch, type Mail } from "../../mail/index.ts";
 import { isAbsence, type Dns, type Zone } from "../../zones/index.ts";
-import { allOf, fine, type Finding } from "./finding.ts";
-import { certificateOf, mailHostOf, portOf, sendersOf } from "./hosts.ts";
+import { runChecks, passedFinding, type Finding } from "./finding.ts";
+import { checkHostCertificate, checkMailHost, checkPort, checkSendingHosts } from "./hosts.ts";
 import { apiHostFindings } from "./api-hosts.ts";
 import { databaseFindings } from "./database.ts";
 import { objectsFindings } from "./objects.ts";
 import { pauseFindings } from "./pauses.ts";
-import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
+import { checkDelegation, checkDmarcRecord, checkZoneRecords } from "./records.ts";
 
 interface DoctorOptions {
   settings: Settings;
@@ -64,7 +64,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       return problems.map(({ owner, message }): Finding => ({ check, status: "error", found: `${owner}: ${message}` }));
     return [
       done
-        ? fine(check)
+        ? passedFinding(check)
         : { check, status: "warning", found: "some changes are still pending", fix: "Retry in a minute." },
     ];
   }
@@ -75,7 +75,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
     const foundHosts = (
       await lookups.resolveMx(domain).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)))
     ).map(({ exchange }) => exchange.toLowerCase());
-    if (foundHosts.some((host) => hosts.includes(host))) return [fine(check, foundHosts.join(", "))];
+    if (foundHosts.some((host) => hosts.includes(host))) return [passedFinding(check, foundHosts.join(", "))];
     return [
       {
         check,
@@ -90,7 +90,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
   /** Without the key's DNS record, receivers cannot verify ARC seals and signatures of forwarded mail. */
   async function forwardKeysOf(): Promise<Finding[]> {
     const keys = (await records()).filter(({ name }) => name.includes("._domainkey."));
-    return (await recordsOf(domain, keys, watch)).map((finding) => ({
+    return (await checkZoneRecords(domain, keys, watch)).map((finding) => ({
       ...finding,
       check: `${finding.check} of ${domain}`,
     }));
@@ -114,14 +114,14 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
     const [host] = (await lookups.resolve(`mta-sts.${name}`, "CNAME").catch(emptyOnAbsence)) as string[];
     // Contacts only our own hosts: foreign records must not direct connections from this server.
     if (host === undefined || !hosts.includes(host))
-      return [fine(check, `${texts.join(", ")}, policy at ${host ?? `mta-sts.${name}`}`)];
+      return [passedFinding(check, `${texts.join(", ")}, policy at ${host ?? `mta-sts.${name}`}`)];
     const fetched = await createStsFetch({ resolver: lookups, mayConnect: () => true, timeoutMs: STS_TIMEOUT_MS })(
       name,
       AbortSignal.timeout(2 * STS_TIMEOUT_MS),
     );
     return [
       fetched.ok
-        ? fine(check, `mode ${fetched.policy.mode}, mx ${fetched.policy.mx.join(", ")}`)
+        ? passedFinding(check, `mode ${fetched.policy.mode}, mx ${fetched.policy.mx.join(", ")}`)
         : {
             check,
             status: "error",
@@ -136,7 +136,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
     const addresses = await lookups
       .resolve4(hosts[0]!)
       .catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
-    return Promise.all(addresses.slice(0, 1).map((address) => portOf(hosts[0]!, address, 443)));
+    return Promise.all(addresses.slice(0, 1).map((address) => checkPort(hosts[0]!, address, 443)));
   }
 
   async function submissionOf(): Promise<Finding[]> {
@@ -144,22 +144,23 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
     const addresses = await lookups
       .resolve4(hosts[0]!)
       .catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
-    return (await Promise.all(addresses.slice(0, 1).map((address) => portOf(hosts[0]!, address, 465)))).map((finding) =>
-      finding.status === "ok"
-        ? finding
-        : {
-            ...finding,
-            status: "warning",
-            fix: "Mail clients expect submission on port 465. Forward it to submission.port.",
-          },
+    return (await Promise.all(addresses.slice(0, 1).map((address) => checkPort(hosts[0]!, address, 465)))).map(
+      (finding) =>
+        finding.status === "ok"
+          ? finding
+          : {
+              ...finding,
+              status: "warning",
+              fix: "Mail clients expect submission on port 465. Forward it to submission.port.",
+            },
     );
   }
 
   return (zone, name = zone.name) =>
-    allOf({
+    runChecks({
       [`delegation of ${zone.name}`]: async () =>
         dnsSettings.provider === "embedded" && !isManual(zone.name)
-          ? delegationOf(
+          ? checkDelegation(
               zone.name,
               zone.vanityNameServers.length > 0 ? zone.vanityNameServers : zone.nameServers,
               publicLookups,
@@ -172,7 +173,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
           name === zone.name ? enabled : subdomains.some((subdomain) => subdomain.name === name && subdomain.enabled);
         return [
           isEnabled
-            ? fine("Email Routing", "enabled")
+            ? passedFinding("Email Routing", "enabled")
             : {
                 check: "Email Routing",
                 status: "error",
@@ -181,20 +182,20 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
               },
         ];
       },
-      records: async () => recordsOf(name, await routing.dns.needed(zone, name), watch),
-      DMARC: () => dmarcOf(name, zone.name, lookups),
+      records: async () => checkZoneRecords(name, await routing.dns.needed(zone, name), watch),
+      DMARC: () => checkDmarcRecord(name, zone.name, lookups),
       "MTA-STS": () => stsOf(name),
       ...Object.fromEntries(
         hosts.map((host) => [
           host,
-          async () => [...(await mailHostOf(host, lookups, mailPort)), certificateOf(host, tls, clock.now())],
+          async () => [...(await checkMailHost(host, lookups, mailPort)), checkHostCertificate(host, tls, clock.now())],
         ]),
       ),
       "port 443": webOf,
       "port 465": submissionOf,
       [`MX of ${domain}`]: forwardDomainOf,
       [`DKIM of ${domain}`]: forwardKeysOf,
-      [`SPF at ${email.spf_include}`]: () => sendersOf(email.spf_include, lookups),
+      [`SPF at ${email.spf_include}`]: () => checkSendingHosts(email.spf_include, lookups),
       "paused deliveries": async () => pauseFindings(await queue.pausesOf(zone.account)),
       confinement: parts.confinement,
       nodes: async () => parts.nodes?.() ?? [],
@@ -212,6 +213,6 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
                 fix: "This server does not send mail to the internet. Set outbound.deliver.",
               },
             ]
-          : [fine("outbound mail", outbound.deliver)],
+          : [passedFinding("outbound mail", outbound.deliver)],
     });
 }

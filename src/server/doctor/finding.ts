@@ -8,14 +8,14 @@ export interface Finding {
   fix?: string;
 }
 
-export const fine = (check: string, found?: string): Finding => ({
+export const passedFinding = (check: string, found?: string): Finding => ({
   check,
   status: "ok",
   ...(found !== undefined && { found }),
 });
 
 /** Runs all checks and returns the findings in order. A failed check is also a finding. */
-export async function allOf(checks: Record<string, () => Promise<Finding[]>>): Promise<Finding[]> {
+export async function runChecks(checks: Record<string, () => Promise<Finding[]>>): Promise<Finding[]> {
   const found = await Promise.all(
     Object.entries(checks).map(async ([check, look]): Promise<Finding[]> => {
       try {

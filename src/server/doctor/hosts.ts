@@ -5,7 +5,7 @@ import type { TlsSource } from "../../kernel/tls-source.ts";
 import { inspectSpf, type SpfTree } from "../../mail/index.ts";
 import { isSpf } from "../../protocol/spf/index.ts";
 import { isAbsence, type Lookups } from "../../zones/index.ts";
-import { fine, type Finding } from "./finding.ts";
+import { passedFinding, type Finding } from "./finding.ts";
 
 type HostLookups = Pick<Lookups, "resolve" | "resolve4" | "resolve6" | "resolveTxt">;
 
@@ -22,7 +22,7 @@ async function addressesOf(host: string, { resolve4, resolve6 }: HostLookups): P
 }
 
 /** Checks that an inbound mail host has addresses, and that a mail server responds at each of them. */
-export async function mailHostOf(host: string, lookups: HostLookups, port = 25): Promise<Finding[]> {
+export async function checkMailHost(host: string, lookups: HostLookups, port = 25): Promise<Finding[]> {
   const addresses = await addressesOf(host, lookups);
   if (addresses.length === 0)
     return [
@@ -34,22 +34,22 @@ export async function mailHostOf(host: string, lookups: HostLookups, port = 25):
       },
     ];
   return [
-    fine(`address of ${host}`, addresses.join(", ")),
-    ...(await Promise.all(addresses.map((address) => portOf(host, address, port, /^220[ -]/)))),
+    passedFinding(`address of ${host}`, addresses.join(", ")),
+    ...(await Promise.all(addresses.map((address) => checkPort(host, address, port, /^220[ -]/)))),
   ];
 }
 
 /** Checks that a server responds on a port; with `greeting`, that it sends the expected greeting. */
-export async function portOf(host: string, address: string, port: number, greeting?: RegExp): Promise<Finding> {
+export async function checkPort(host: string, address: string, port: number, greeting?: RegExp): Promise<Finding> {
   const check = `port ${port} of ${host} (${address})`;
   const socket = connect({ host: address, port, signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
   try {
     await once(socket, "connect");
-    if (greeting === undefined) return fine(check, "open");
+    if (greeting === undefined) return passedFinding(check, "open");
     const [firstData] = (await once(socket, "data")) as [Buffer];
     const line = firstData.toString("latin1").split(/\r?\n/)[0]!.slice(0, 200);
     return greeting.test(line)
-      ? fine(check, line)
+      ? passedFinding(check, line)
       : {
           check,
           status: "error",
@@ -74,7 +74,7 @@ export async function portOf(host: string, address: string, port: number, greeti
 }
 
 /** Checks that sending servers can verify a host's certificate. */
-export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: number): Finding {
+export function checkHostCertificate(host: string, tls: Pick<TlsSource, "pem">, now: number): Finding {
   const check = `certificate for ${host}`;
   const certificate = new X509Certificate(tls.pem(host).cert);
   const names = (certificate.subjectAltName ?? certificate.subject).slice(0, 300);
@@ -103,14 +103,14 @@ export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: nu
     };
   return daysLeft < 14
     ? { check, status: "warning", found: `expires in ${daysLeft} days`, fix: "Renew the certificate." }
-    : fine(check, names);
+    : passedFinding(check, names);
 }
 
 /**
  * Checks that sender addresses are listed in SPF and have reverse DNS: large receivers reject mail from addresses
  * without them.
  */
-export async function sendersOf(include: string, lookups: HostLookups): Promise<Finding[]> {
+export async function checkSendingHosts(include: string, lookups: HostLookups): Promise<Finding[]> {
   const texts = await lookups.resolveTxt(include).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
   const record = texts.map((strings) => strings.join("")).find(isSpf);
   const check = `SPF at ${include}`;
@@ -130,7 +130,10 @@ export async function sendersOf(include: string, lookups: HostLookups): Promise<
       { check, status: "error", found: `${record}: ${problem.domain}: ${problem.message}`, fix: "Correct the record." },
     ];
   const addresses = singleTerms(found);
-  return [fine(check, record), ...(await Promise.all(addresses.map((address) => reverseOf(address, lookups))))];
+  return [
+    passedFinding(check, record),
+    ...(await Promise.all(addresses.map((address) => reverseOf(address, lookups)))),
+  ];
 }
 
 /** Returns the single addresses in a record; which addresses of a network send mail is unknown. */
@@ -163,7 +166,8 @@ async function reverseOf(address: string, lookups: HostLookups): Promise<Finding
     };
   // Anyone can publish any PTR record, so the name must resolve back.
   for (const name of names)
-    if ((await addressesOf(name, lookups)).some((one) => isSameAddress(one, address))) return fine(check, name);
+    if ((await addressesOf(name, lookups)).some((one) => isSameAddress(one, address)))
+      return passedFinding(check, name);
   return {
     check,
     status: "warning",

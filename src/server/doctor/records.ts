@@ -6,20 +6,20 @@ import {
   type RecordWatch,
   type Verification,
 } from "../../zones/index.ts";
-import { fine, type Finding } from "./finding.ts";
+import { passedFinding, type Finding } from "./finding.ts";
 
 /** Top-level domains that cannot be registered: such a zone is only used on this machine or network. */
 const PRIVATE_DOMAIN = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.arpa)$/;
 
 /** Checks that public DNS delegates to the zone's name servers. */
-export async function delegationOf(
+export async function checkDelegation(
   zone: string,
   expected: readonly string[],
   publicLookups: Pick<Lookups, "resolve">,
 ): Promise<Finding[]> {
   const check = `delegation of ${zone}`;
   const expectedText = expected.join(", ");
-  if (PRIVATE_DOMAIN.test(zone)) return [fine(check, "a private name, not in public DNS")];
+  if (PRIVATE_DOMAIN.test(zone)) return [passedFinding(check, "a private name, not in public DNS")];
   let delegated: string[];
   try {
     delegated = ((await publicLookups.resolve(zone, "NS")) as string[]).map((host) => host.toLowerCase());
@@ -57,11 +57,11 @@ export async function delegationOf(
         fix: "Some of the name servers belong to another provider and do not have this server's records. Remove them at the registrar.",
       },
     ];
-  return [fine(check, foundText)];
+  return [passedFinding(check, foundText)];
 }
 
 /** Checks that public DNS has the records that a name needs. */
-export async function recordsOf(
+export async function checkZoneRecords(
   name: string,
   expectedRecords: readonly ExpectedRecord[],
   watch: Pick<RecordWatch, "check">,
@@ -82,7 +82,7 @@ function findingOf({ record, state, found: foundValues, seen }: Verification["re
   const content = record.priority === null ? record.content : `${record.priority} ${record.content}`;
   const expected = `${record.name} ${record.type} ${content}`;
   const check = labelOf(record);
-  if (state === "right") return fine(check, expected);
+  if (state === "right") return passedFinding(check, expected);
   if (state === "failed")
     return {
       check,
@@ -115,7 +115,7 @@ function labelOf({ type, name, content }: { type: string; name: string; content:
 }
 
 /** Checks that the domain publishes a policy for unauthenticated mail. */
-export async function dmarcOf(
+export async function checkDmarcRecord(
   name: string,
   organisation: string,
   lookups: Pick<Lookups, "resolveTxt">,
@@ -146,7 +146,7 @@ export async function dmarcOf(
             expected: "p=quarantine or p=reject",
             fix: "With p=none, receivers accept mail that fails DMARC. Set a stricter policy once the reports show that all legitimate mail passes.",
           }
-        : fine("DMARC", foundText),
+        : passedFinding("DMARC", foundText),
     ];
   }
   return [

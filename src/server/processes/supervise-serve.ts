@@ -6,7 +6,7 @@ import { lockDataDirectory, openDataDirectory } from "../data-lock.ts";
 import { serverErrors } from "../errors.ts";
 import { inheritedSockets } from "../inherited-sockets.ts";
 import { parseRoles } from "../roles.ts";
-import type { RunServeOptions, ServeServer } from "../serve-options.ts";
+import type { RunServeOptions, PlatformServer } from "../serve-options.ts";
 import { bindSharedSockets } from "./shared-sockets.ts";
 import { ProcessEnded, startSupervisor, type ReadyMessage, type StopMessage } from "./supervisor.ts";
 
@@ -29,7 +29,7 @@ export function processCount(processes: string | undefined): number {
 export async function superviseServe(
   { cwd, env, settingsFile, overrides, clock = systemClock, roles, exit = process.exit, ...options }: RunServeOptions,
   count: number,
-  onReady: (server: ServeServer) => void,
+  onReady: (server: PlatformServer) => void,
 ): Promise<number> {
   const { settings } = await readSettings({
     cwd,
@@ -53,7 +53,7 @@ export async function superviseServe(
   try {
     const sockets = await bindSharedSockets(settings, parseRoles(roles), inheritedSockets(env));
     lifecycle.onStop("sockets", sockets.close);
-    const supervisor = startSupervisor<ServeServer>({
+    const supervisor = startSupervisor<PlatformServer>({
       count,
       command: [process.execPath, ...process.execArgv, ...process.argv.slice(1)],
       env,
@@ -83,7 +83,7 @@ export async function superviseServe(
 
 /** The connection of a process to its supervisor. */
 interface SupervisorLink {
-  ready(server: ServeServer): void;
+  ready(server: PlatformServer): void;
   /** Closes the connection, which otherwise keeps the process running. */
   close(): void;
 }
@@ -96,7 +96,7 @@ export function connectToSupervisor(stop: () => void): SupervisorLink {
   process.on("message", onMessage).once("disconnect", stop);
   return {
     // Serialized as JSON, without its functions.
-    ready: (server) => void process.send?.({ event: "ready", server } satisfies ReadyMessage<ServeServer>),
+    ready: (server) => void process.send?.({ event: "ready", server } satisfies ReadyMessage<PlatformServer>),
     close() {
       process.off("message", onMessage).off("disconnect", stop);
       if (process.connected) process.disconnect?.();

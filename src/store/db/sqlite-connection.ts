@@ -4,7 +4,7 @@ import type { CompiledQuery } from "kysely";
 import { messageOf, UserError } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import { rowBuilder } from "./row-builder.ts";
-import { movedTo } from "./sqlite-freeze.ts";
+import { freezeTargetOf } from "./sqlite-freeze.ts";
 
 /** One connection with its prepared statements. All calls are synchronous. */
 export interface SqliteConnection {
@@ -118,7 +118,7 @@ function fromSqlite(thrown: unknown, path: string): unknown {
   if (thrown instanceof UserError || !(thrown instanceof Error) || !("errcode" in thrown)) return thrown;
   const reason = messageOf(thrown);
   const cause = { cause: thrown };
-  const target = movedTo(thrown);
+  const target = freezeTargetOf(thrown);
   if (target !== undefined) return storeErrors.moved({ path, target }, cause);
   switch (Number(thrown.errcode) & 0xff) {
     case code.busy:

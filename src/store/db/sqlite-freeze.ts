@@ -32,7 +32,7 @@ export function unfreezeSqlite(path: string): void {
 }
 
 /** Returns the target of freezeSqlite if SQLite rejected a write because of it. */
-export function movedTo(thrown: Error): string | undefined {
+export function freezeTargetOf(thrown: Error): string | undefined {
   return thrown.message.startsWith(MESSAGE) ? thrown.message.slice(MESSAGE.length) : undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { Log } from "../../kernel/index.ts";
 import type { Events } from "./port.ts";
-import { checkHint, createSubscriptions } from "./subscriptions.ts";
+import { checkNotification, createSubscriptions } from "./subscriptions.ts";
 
 /** Events within one process. */
 export function createLocalEvents({ log }: { log: Log }): Events {
@@ -8,7 +8,7 @@ export function createLocalEvents({ log }: { log: Log }): Events {
   let closed = false;
   return {
     publish(topic, id) {
-      checkHint(topic, id);
+      checkNotification(topic, id);
       if (!closed) queueMicrotask(() => subscriptions.deliver(topic, id));
     },
     subscribe: subscriptions.add,

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sql } from "kysely";
 import { onPostgres } from "../../../test/support/databases.ts";
-import { pgbouncerAvailable, startPgbouncer } from "../../../test/support/pgbouncer.ts";
+import { isPgbouncerAvailable, startPgbouncer } from "../../../test/support/pgbouncer.ts";
 import { silentLog, systemClock } from "../../kernel/index.ts";
 import { migrate } from "../db/migrate.ts";
 import { openPostgres } from "../db/postgres.ts";
 import { openPostgresEvents } from "./postgres.ts";
 
-const skip = pgbouncerAvailable() ? false : "PgBouncer is not installed";
+const skip = isPgbouncerAvailable() ? false : "PgBouncer is not installed";
 
 onPostgres((engine) => {
   test("PgBouncer in session mode supports events, migrations and transactions", { skip }, async (t) => {

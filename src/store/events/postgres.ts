@@ -5,7 +5,7 @@ import { parsePostgresUrl } from "../db/postgres-address.ts";
 import { fromPostgres } from "../db/postgres-errors.ts";
 import { createPrimaryConnector, type Session } from "../db/postgres-session.ts";
 import type { Events } from "./port.ts";
-import { checkHint, createSubscriptions } from "./subscriptions.ts";
+import { checkNotification, createSubscriptions } from "./subscriptions.ts";
 
 const CHANNEL = "reelpost";
 const MAX_UNSENT = 10_000;
@@ -142,7 +142,7 @@ export async function openPostgresEvents({
 
   return {
     publish(topic, id) {
-      checkHint(topic, id);
+      checkNotification(topic, id);
       if (closing.signal.aborted || unsentEvents.length >= MAX_UNSENT) return;
       unsentEvents.push(`${topic} ${id}`);
       // One statement for everything published in this tick.

@@ -1,6 +1,6 @@
 import type { Log } from "../../kernel/index.ts";
 import type { Events } from "./port.ts";
-import { checkHint, createSubscriptions } from "./subscriptions.ts";
+import { checkNotification, createSubscriptions } from "./subscriptions.ts";
 
 export type Notification = readonly [topic: string, id: string];
 
@@ -32,7 +32,7 @@ export function createRelayedEvents({ channel, log }: { channel: EventChannel; l
 
   return {
     publish(topic, id) {
-      checkHint(topic, id);
+      checkNotification(topic, id);
       if (isClosed) return;
       // All notifications of one turn share a message.
       if (pending.push([topic, id]) === 1) queueMicrotask(flush);

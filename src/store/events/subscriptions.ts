@@ -47,7 +47,7 @@ const MAX_TOPIC_LENGTH = 100;
 const MAX_ID_LENGTH = 200;
 
 /** PostgreSQL limits a notification to 8000 bytes. */
-export function checkHint(topic: string, id: string): void {
+export function checkNotification(topic: string, id: string): void {
   checkWord("topic", topic, MAX_TOPIC_LENGTH);
   checkWord("id", id, MAX_ID_LENGTH);
 }

@@ -6,7 +6,7 @@ type RequestCounts = Record<"put" | "open" | "read" | "copy" | "list" | "delete"
  * Counts the requests that a remote store would receive, except for partial objects and leased files. An object of up
  * to 256 KiB needs no request besides open().
  */
-export function countedObjects(objects: ObjectStore): { objects: ObjectStore; counts: RequestCounts } {
+export function countObjectRequests(objects: ObjectStore): { objects: ObjectStore; counts: RequestCounts } {
   const counts: RequestCounts = { put: 0, open: 0, read: 0, copy: 0, list: 0, delete: 0 };
   const countReads = (object: ObjectHandle): ObjectHandle => ({
     size: object.size,

@@ -1,10 +1,10 @@
 import { createHash, hash as hashAtOnce } from "node:crypto";
-import type { PutOptions, Stored } from "./port.ts";
+import type { PutOptions, StoredObject } from "./port.ts";
 
 type DigestName = NonNullable<PutOptions["digests"]>[number];
 
 /** Returns the sha256 and the requested digests of a buffer. */
-export const digestOf = (bytes: Uint8Array, names: readonly DigestName[] = []): Stored => ({
+export const digestOf = (bytes: Uint8Array, names: readonly DigestName[] = []): StoredObject => ({
   size: bytes.length,
   sha256: hashAtOnce("sha256", bytes, "hex"),
   digests: Object.fromEntries(names.map((name) => [name, hashAtOnce(name, bytes, "hex")])),
@@ -24,7 +24,7 @@ export function createDigester(names: readonly DigestName[] = []) {
       sha256.update(chunk);
       for (const { hash } of otherHashes) hash.update(chunk);
     },
-    finish: (): Stored => ({
+    finish: (): StoredObject => ({
       size,
       sha256: sha256.digest("hex"),
       digests: Object.fromEntries(otherHashes.map(({ name, hash }) => [name, hash.digest("hex")])),

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 /** Bytes stored under keys. Keys are '/'-separated segments created by the platform, never user text. */
 export interface ObjectStore {
   /** Atomic; the object is on disk when resolved (unless `durable: false`). Replaces an existing object. */
-  put(key: string, body: Uint8Array | AsyncIterable<Uint8Array>, options?: PutOptions): Promise<Stored>;
+  put(key: string, body: Uint8Array | AsyncIterable<Uint8Array>, options?: PutOptions): Promise<StoredObject>;
   /**
    * Stores the bytes of a file, which must not change; the caller may delete the file afterwards. Uses a hard link if
    * the store is a folder on the same file system. Atomic and durable like put(). Rejects if the file is missing.
@@ -56,7 +56,7 @@ export interface PutOptions {
   digests?: ("md5" | "sha1" | "sha384" | "sha512")[];
 }
 
-export interface Stored {
+export interface StoredObject {
   size: number;
   /** Lower-case hex. */
   sha256: string;

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createCountries } from "./countries.ts";
+import { createCountryLookup } from "./countries.ts";
 
 test("the bundled database knows well-known IPv4 and IPv6 addresses, and no private ones", () => {
-  const countryOf = createCountries();
+  const countryOf = createCountryLookup();
   // Networks of the regional registries RIPE NCC and LACNIC.
   assert.equal(countryOf("193.0.6.139"), "NL");
   assert.equal(countryOf("::ffff:193.0.6.139"), "NL");
@@ -22,8 +22,8 @@ test("a file that is not a database is rejected immediately, with its name in th
   const file = join(folder, "x.mmdb");
   writeFileSync(file, "this is no database");
   assert.throws(
-    () => createCountries({ file }),
+    () => createCountryLookup({ file }),
     (err: Error) => err.message.includes(file),
   );
-  assert.throws(() => createCountries({ file: join(folder, "absent") }), /absent/);
+  assert.throws(() => createCountryLookup({ file: join(folder, "absent") }), /absent/);
 });

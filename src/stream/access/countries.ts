@@ -19,7 +19,7 @@ const BUNDLED_DATABASE = "@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-a
  * MaxMind and DB-IP, `country.iso_code`. The file is read on the first lookup and stays in memory (8 MB). Throws
  * badCountryDatabase, immediately if `file` is set.
  */
-export function createCountries({ file = "" }: { file?: string } = {}): CountryOf {
+export function createCountryLookup({ file = "" }: { file?: string } = {}): CountryOf {
   let reader: Reader<Response> | undefined = file === "" ? undefined : openDatabase(file);
   return (ip) => {
     reader ??= openDatabase(createRequire(import.meta.url).resolve(BUNDLED_DATABASE));

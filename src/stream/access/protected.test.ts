@@ -16,7 +16,7 @@ import { createSigningKeys } from "../keys/keys.ts";
 import { createPlaybackTokens } from "../tokens/tokens.ts";
 import { testVideo } from "../videos/videos.testing.ts";
 import { createAccess } from "./access.ts";
-import { createCountries } from "./countries.ts";
+import { createCountryLookup } from "./countries.ts";
 
 const ACCOUNT = "a".repeat(32);
 const UID = "e".repeat(32);
@@ -56,7 +56,7 @@ async function setUp(t: TestContext) {
       route("iframe", "page"),
       route("downloads/default.mp4", "download"),
     ],
-    access: createAccess({ videos: { find }, keys, clock, countryOf: createCountries() }),
+    access: createAccess({ videos: { find }, keys, clock, countryOf: createCountryLookup() }),
     address: (request) => String(request.headers["x-test-address"]),
     origin: () => "https://videos.test",
     log: silentLog,

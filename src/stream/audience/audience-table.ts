@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from "kysely";
 import {
   createGroupCommitter,
   deleteOldSums,
-  prepared,
+  prepareQuery,
   readSums,
   roundedTime,
   startOf,
@@ -171,7 +171,7 @@ interface AudienceRead {
 export function createAudienceTable(db: Db, periods: readonly SumPeriod[]) {
   const tables = db.tables<AudienceTables>();
   const commits = createGroupCommitter(db);
-  const addViews = prepared((arg) =>
+  const addViews = prepareQuery((arg) =>
     tables
       .insertInto("stream_audience")
       .values({
@@ -211,7 +211,7 @@ export function createAudienceTable(db: Db, periods: readonly SumPeriod[]) {
           })),
       ),
   );
-  const addConcurrent = prepared((arg) =>
+  const addConcurrent = prepareQuery((arg) =>
     tables
       .insertInto("stream_concurrent")
       .values({ account_id: arg("account"), minute: arg("minute"), subject: arg("subject"), viewers: arg("viewers") })
@@ -223,7 +223,7 @@ export function createAudienceTable(db: Db, periods: readonly SumPeriod[]) {
   );
   /** One query per period length, because PostgreSQL cannot infer the type of a selected parameter. */
   const raisePeak = periods.map(({ ms }) =>
-    prepared((arg) =>
+    prepareQuery((arg) =>
       tables
         .insertInto("stream_peaks")
         .columns(["account_id", "period", "start_at", "subject", "viewers"])

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
-import type { DeliveryRoute, Viewing } from "../delivery/index.ts";
+import type { DeliveryRoute, DeliveryContext } from "../delivery/index.ts";
 import type { Video } from "../videos/index.ts";
 import { testVideo } from "../videos/videos.testing.ts";
 import { audienceMigrations, type AudienceColumn } from "./audience-table.ts";
@@ -54,7 +54,7 @@ const viewingOf = (
     viewer: { ip, ...(origin !== undefined && { origin }), ...(place !== undefined && { place }) },
     origin: "https://videos.example.com",
     request: { headers: { "user-agent": userAgent, ...(referer !== undefined && { referer }) }, url: "/" },
-  }) as unknown as Viewing;
+  }) as unknown as DeliveryContext;
 
 const videoOf = (uid: string, more: Partial<Video> = {}) =>
   testVideo({ uid, account: ACCOUNT, creator: "ann", ...more });

@@ -10,7 +10,7 @@ import {
   type SumsRow,
   type Sweeps,
 } from "../../store/index.ts";
-import { type DeliveryRoute, viewerName, type Viewing } from "../delivery/index.ts";
+import { type DeliveryRoute, viewerName, type DeliveryContext } from "../delivery/index.ts";
 import type { Video } from "../videos/index.ts";
 import {
   createAudienceTable,
@@ -52,7 +52,7 @@ export interface Audience {
   /** Retention of the metrics, in days. */
   readonly days: number;
   /** Counts a segment of this many seconds that has been sent completely. */
-  onSegment(viewing: Pick<Viewing, "video" | "viewer" | "request">, seconds: number): void;
+  onSegment(viewing: Pick<DeliveryContext, "video" | "viewer" | "request">, seconds: number): void;
   /** Counts the time of a connection that receives the broadcast without segments, such as WebRTC. */
   onConnected(connection: { video: Video; session: string; ip: string; player: string }, seconds: number): void;
   /** Wraps the route of a page with the player, to find out which page embeds it. */
@@ -182,7 +182,10 @@ export function createAudience({
       concurrent.cell(`${minute}\n${account}\n${subject}`, () => ({ account, minute, subject, viewers: 0 })).viewers++;
   }
 
-  const aboutSegment = ({ video, viewer, request }: Pick<Viewing, "video" | "viewer" | "request">, name: string) => {
+  const aboutSegment = (
+    { video, viewer, request }: Pick<DeliveryContext, "video" | "viewer" | "request">,
+    name: string,
+  ) => {
     const { browser, os, type } = deviceOf(request.headers["user-agent"] ?? "");
     const ownPage = viewer.place === "ours" ? pages.get(`${video.uid}\n${name}`) : undefined;
     return {

@@ -21,7 +21,7 @@ import {
   textParam,
 } from "./params.ts";
 import { toBindingError, throwBadParameter, throwDownloadNotFound } from "./errors.ts";
-import { boundDownloads, boundVideo, boundWatermark } from "./shapes.ts";
+import { toBindingDownloads, toBindingVideo, toBindingWatermark } from "./shapes.ts";
 
 interface StreamBindingDeps {
   videos: Pick<Videos, "get" | "edit" | "delete"> & Pick<VideoCatalog, "list">;
@@ -52,7 +52,7 @@ export function createStreamBinding({
   defaultAccount,
 }: StreamBindingDeps): StreamPort {
   const idOf = (args: unknown[]) => parseParam(textParam, args[0], "id");
-  const toBoundVideo = (video: Parameters<typeof boundVideo>[0]) => boundVideo(video, urls);
+  const toBoundVideo = (video: Parameters<typeof toBindingVideo>[0]) => toBindingVideo(video, urls);
 
   const operations: Record<string, Operation> = {
     async upload(account, [url, params]) {
@@ -100,14 +100,14 @@ export function createStreamBinding({
     "video/generateToken": async (account, args) =>
       tokens.sign(account, idOf(args), definedFields(parseParam(tokenParams, args[1] ?? {}, "options"))),
     "downloads/generate": async (account, args) =>
-      boundDownloads(
+      toBindingDownloads(
         account,
         idOf(args),
         await downloads.create(account, idOf(args), parseParam(downloadType, args[1] ?? undefined, "downloadType")),
         urls,
       ),
     "downloads/get": async (account, args) =>
-      boundDownloads(account, idOf(args), await downloads.list(account, idOf(args)), urls),
+      toBindingDownloads(account, idOf(args), await downloads.list(account, idOf(args)), urls),
     "downloads/delete": async (account, args) => {
       const type = parseParam(downloadType, args[1] ?? undefined, "downloadType");
       const existingDownloads = await downloads.list(account, idOf(args));
@@ -135,13 +135,15 @@ export function createStreamBinding({
     "captions/delete": (account, args) =>
       captions.delete(account, idOf(args), parseParam(textParam, args[1], "language")),
     "watermarks/generate": async (account, [url, params]) =>
-      boundWatermark(await watermarks.createFromUrl(account, parseParam(textParam, url, "url"), watermarkOf(params))),
+      toBindingWatermark(
+        await watermarks.createFromUrl(account, parseParam(textParam, url, "url"), watermarkOf(params)),
+      ),
     "watermarks/generateFromBytes": async (account, [params], bytes) =>
-      boundWatermark(
+      toBindingWatermark(
         await watermarks.create(account, await readAll(bytes, MAX_WATERMARK_BYTES, "a watermark"), watermarkOf(params)),
       ),
-    "watermarks/list": async (account) => (await watermarks.list(account)).map(boundWatermark),
-    "watermarks/get": async (account, args) => boundWatermark(await watermarks.get(account, idOf(args))),
+    "watermarks/list": async (account) => (await watermarks.list(account)).map(toBindingWatermark),
+    "watermarks/get": async (account, args) => toBindingWatermark(await watermarks.get(account, idOf(args))),
     "watermarks/delete": (account, args) => watermarks.delete(account, idOf(args)),
   };
 

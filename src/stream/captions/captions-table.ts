@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { prepared, type Db, type Migration } from "../../store/index.ts";
+import { prepareQuery, type Db, type Migration } from "../../store/index.ts";
 
 interface CaptionTables {
   stream_captions: CaptionRow;
@@ -82,7 +82,7 @@ export interface CaptionsTable {
 
 export function createCaptionsTable(db: Db): CaptionsTable {
   const captions = db.tables<CaptionTables>();
-  const captionsOfVideo = prepared((arg) =>
+  const captionsOfVideo = prepareQuery((arg) =>
     captions.selectFrom("stream_captions").selectAll().where("video_uid", "=", arg<string>("uid")).orderBy("language"),
   );
 

@@ -5,7 +5,7 @@ import { localSweeps } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/index.ts";
 import { createCaptionsTable, type CaptionRow } from "./captions-table.ts";
-import { createEmbedded } from "./embedded.ts";
+import { createEmbeddedCaptions } from "./embedded.ts";
 import { createGeneration } from "./generation.ts";
 import { canonicalLanguage, languageLabel } from "./language.ts";
 import type { CaptionsDeps } from "./deps.ts";
@@ -53,7 +53,7 @@ export function createCaptions(deps: CaptionsDeps): Captions {
   let recovery: Repetition | undefined;
   const generation = createGeneration({ ...deps, table, storeVtt, deleteVtt, notifyChanged });
 
-  const embeddedCaptions = createEmbedded({ ...deps, store });
+  const embeddedCaptions = createEmbeddedCaptions({ ...deps, store });
 
   /** Stores subtitles from a file, unless captions in this language exist. */
   async function store(

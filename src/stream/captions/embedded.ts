@@ -30,7 +30,7 @@ const MAX_FILE_BYTES = 64 << 20;
 /**
  * Extracts text subtitles of uploaded files (mkv, mp4) as captions. Runs as a job, because it reads the whole file.
  */
-export function createEmbedded({ jobs, objects, tools, videos, folder, log, store }: EmbeddedDeps): Embedded {
+export function createEmbeddedCaptions({ jobs, objects, tools, videos, folder, log, store }: EmbeddedDeps): Embedded {
   const scratch = createScratch(folder);
   let worker: JobWorker | undefined;
 

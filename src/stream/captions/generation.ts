@@ -2,11 +2,11 @@ import { messageOf } from "../../kernel/index.ts";
 import type { JobWorker } from "../../store/index.ts";
 import { createScratch } from "../scratch.ts";
 import { streamErrors } from "../errors.ts";
-import { notReady, type Video } from "../videos/index.ts";
+import { notReadyError, type Video } from "../videos/index.ts";
 import type { CaptionRow, CaptionsTable } from "./captions-table.ts";
 import { generatedLabel } from "./language.ts";
 import type { CaptionsDeps } from "./deps.ts";
-import { transcribe, NoCaptions } from "./speech.ts";
+import { transcribe, TranscriptionError } from "./speech.ts";
 
 interface GenerationDeps extends CaptionsDeps {
   table: CaptionsTable;
@@ -49,7 +49,7 @@ export function createGeneration(deps: GenerationDeps): Generation {
     const languages = settings.caption_languages;
     if (!languages.includes(language) && !languages.includes(language.split("-")[0]!))
       throw streamErrors.captionLanguageUnsupported({ language, languages: languages.join(", ") });
-    if (!video.readyToStream || video.model === null) throw notReady(video);
+    if (!video.readyToStream || video.model === null) throw notReadyError(video);
     if (video.model.audio === undefined) throw streamErrors.noAudio();
     const minutes = video.duration / 60;
     if (minutes > settings.caption_minutes)
@@ -89,7 +89,7 @@ export function createGeneration(deps: GenerationDeps): Generation {
     try {
       await end(payload, await transcribe({ ...deps, scratch }, video, language, signal));
     } catch (err) {
-      if (!(err instanceof NoCaptions) && (signal.aborted || !isLast)) throw err;
+      if (!(err instanceof TranscriptionError) && (signal.aborted || !isLast)) throw err;
       log.warn({ err, video: uid, language }, `stream: failed to generate captions: ${messageOf(err)}`);
       await end(payload, undefined);
     }

@@ -7,8 +7,8 @@ import type { Video } from "../videos/index.ts";
 import type { CaptionsDeps } from "./deps.ts";
 
 /** Speech recognition failed permanently; a retry would not help. */
-export class NoCaptions extends Error {
-  override readonly name = "NoCaptions";
+export class TranscriptionError extends Error {
+  override readonly name = "TranscriptionError";
 }
 
 const MINUTE_MS = 60_000;
@@ -21,7 +21,7 @@ const MAX_DURATION_FACTOR = 10;
  * Transcribes the speech in a video to WebVTT with the configured program, which receives a WAV file (16 kHz, mono) and
  * a language, and writes WebVTT or SubRip to its standard output. The operator provides the program, so it is not
  * sandboxed like ffmpeg; but its environment contains only `PATH` and `HOME`, and it is killed on timeout. Throws
- * NoCaptions, and errors that can be retried: mediaToolsMissing, encoderBusy, an abort.
+ * TranscriptionError, and errors that can be retried: mediaToolsMissing, encoderBusy, an abort.
  */
 export async function transcribe(
   { objects, tools, settings, scratch }: Pick<CaptionsDeps, "objects" | "tools" | "settings"> & { scratch: Scratch },
@@ -29,14 +29,14 @@ export async function transcribe(
   language: string,
   signal: AbortSignal,
 ): Promise<string> {
-  if (model?.audio === undefined) throw new NoCaptions("its audio is missing");
+  if (model?.audio === undefined) throw new TranscriptionError("its audio is missing");
   const { audio: track } = model;
   const { path, remove } = await scratch.create("captions");
   try {
     const audio = join(path, "audio.wav");
     const wallMs = 5 * MINUTE_MS + model.duration * 1000 * MAX_DURATION_FACTOR;
     await withLeasedFiles(objects, [model.source.key], async ([source]) => {
-      if (source === undefined) throw new NoCaptions("its audio is missing");
+      if (source === undefined) throw new TranscriptionError("its audio is missing");
       await tools.ffmpeg({
         args: [
           ...(model.source.start > 0 ? ["-ss", model.source.start.toFixed(6)] : []),
@@ -74,7 +74,8 @@ export async function transcribe(
       { wallMs, outputBytes: MAX_OUTPUT_BYTES, signal },
     ).catch(throwIfPermanent);
     const parsedCaptions = readCaptions(output);
-    if (!parsedCaptions.ok) throw new NoCaptions(`the output of the caption program is invalid: ${parsedCaptions.why}`);
+    if (!parsedCaptions.ok)
+      throw new TranscriptionError(`the output of the caption program is invalid: ${parsedCaptions.why}`);
     return formatVtt(parsedCaptions.captions);
   } finally {
     await remove();
@@ -83,6 +84,6 @@ export async function transcribe(
 
 function throwIfPermanent(err: unknown): never {
   if (err instanceof MediaRunError && err.reason !== "aborted" && err.reason !== "closed")
-    throw new NoCaptions(err.message, { cause: err });
+    throw new TranscriptionError(err.message, { cause: err });
   throw err;
 }

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { prepared, type Db, type Migration } from "../../store/index.ts";
+import { prepareQuery, type Db, type Migration } from "../../store/index.ts";
 import type { Chapter } from "./port.ts";
 
 interface ChapterTables {
@@ -38,7 +38,7 @@ interface ChaptersTable {
 
 export function createChaptersTable(db: Db): ChaptersTable {
   const tables = db.tables<ChapterTables>();
-  const chaptersOfVideo = prepared((arg) =>
+  const chaptersOfVideo = prepareQuery((arg) =>
     tables.selectFrom("stream_chapters").select("chapters").where("video_uid", "=", arg<string>("uid")),
   );
   return {

@@ -3,7 +3,7 @@ import type { Clock, Log } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { MediaModel } from "../model.ts";
 import { type RequestedVideo, videoDraft, type UploadsDeps } from "../uploads/index.ts";
-import { notReady, type Video, type Videos } from "../videos/index.ts";
+import { notReadyError, type Video, type Videos } from "../videos/index.ts";
 
 interface ClipsDeps {
   videos: Pick<Videos, "get" | "create" | "delete" | "uploaded">;
@@ -36,7 +36,7 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
     async create(account, { from, start, end, ...requested }) {
       const source = await videos.get(account, from);
       const { model, sourceKey } = source;
-      if (model === null || sourceKey === null) throw notReady(source);
+      if (model === null || sourceKey === null) throw notReadyError(source);
       const clippedRange = clipRange(model, start, end);
       const inheritedRules = { allowedOrigins: source.allowedOrigins, requireSignedURLs: source.requireSignedURLs };
       const draft = await videoDraft({ clock, ...(findWatermark && { findWatermark }) }, account, {

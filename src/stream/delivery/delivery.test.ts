@@ -8,13 +8,13 @@ import type { ObjectStore } from "../../store/index.ts";
 import { customerCode } from "../customers/customer-code.ts";
 import { streamErrors } from "../errors.ts";
 import { anyVideo, emptyObjects, serveDelivery, UID } from "../playback/playback.testing.ts";
-import type { DeliveryRoute, Viewing } from "./route.ts";
+import type { DeliveryRoute, DeliveryContext } from "./route.ts";
 import type { Sendable } from "./send-bytes.ts";
 
 const FILE: DeliveryRoute["path"] = "files/{name}";
 const files = (
   objects: ObjectStore,
-  about: Parameters<Viewing["sendObject"]>[1] = { type: "video/mp4", cache: "immutable" },
+  about: Parameters<DeliveryContext["sendObject"]>[1] = { type: "video/mp4", cache: "immutable" },
 ): DeliveryRoute => ({
   path: FILE,
   purpose: "play",
@@ -381,7 +381,7 @@ test("a growing body is sent as it grows, without a length, and is complete only
 test("a growing body is read no faster than the viewer, and ends when the viewer disconnects", async (t) => {
   const buffered: number[] = [];
   const ended = Promise.withResolvers<void>();
-  const endless = async function* ({ response }: Viewing) {
+  const endless = async function* ({ response }: DeliveryContext) {
     try {
       for (;;) {
         buffered.push(response.writableLength);

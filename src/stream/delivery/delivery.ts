@@ -6,7 +6,7 @@ import { streamErrors } from "../errors.ts";
 import { parseVideoPath, type RouteMatch, routeFinder, type VideoPath } from "./paths.ts";
 import { httpError, sendErrorResponse } from "./refusal.ts";
 import type { DeliveryRoute, PublicRoute } from "./route.ts";
-import { createDeliveryMemory, createViewing } from "./viewing.ts";
+import { createDeliveryMemory, createDeliveryContext } from "./viewing.ts";
 
 interface DeliveryOptions {
   routes: readonly DeliveryRoute[];
@@ -68,7 +68,7 @@ export function createDelivery({
     if (video.state === "error" && route.purpose !== "page")
       throw streamErrors.videoFailed({ code: video.errorReason?.code ?? "ERR_UNKNOWN" });
     await route.handle(
-      createViewing({ video, id, base, origin: ownOrigin, params, query, viewer, request, response, memory }),
+      createDeliveryContext({ video, id, base, origin: ownOrigin, params, query, viewer, request, response, memory }),
     );
   }
 

@@ -13,7 +13,7 @@ export interface DeliveryRoute {
   purpose: AccessPurpose;
   /** Default GET (and HEAD with the same handler). */
   method?: "GET" | "POST";
-  handle(viewing: Viewing): Promise<void>;
+  handle(viewing: DeliveryContext): Promise<void>;
 }
 
 /** A route under `/{id}` without an access check, for everyone who knows the id. The response is uncached JSON. */
@@ -24,7 +24,7 @@ export interface PublicRoute {
   read(id: string, host: string | undefined): Promise<object>;
 }
 
-export interface Viewing {
+export interface DeliveryContext {
   video: Video;
   /**
    * The id as in the path: a uid or a token. Pages and manifests repeat it in their URLs, so that access is checked

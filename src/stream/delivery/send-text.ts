@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { cacheControl } from "./cache-control.ts";
 import { matchesEtag } from "./range.ts";
-import type { Viewing } from "./route.ts";
+import type { DeliveryContext } from "./route.ts";
 import type { Video } from "../videos/index.ts";
 
 /** The request and video of one response. */
@@ -22,7 +22,7 @@ const GZIP_LEVEL = 3;
 export function sendTextResponse(
   exchange: Exchange,
   text: string,
-  { type, cache, status = 200 }: Parameters<Viewing["sendText"]>[1],
+  { type, cache, status = 200 }: Parameters<DeliveryContext["sendText"]>[1],
 ): void {
   const { request, response } = exchange;
   const headers: Record<string, string | number> = { "content-type": type };

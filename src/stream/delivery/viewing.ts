@@ -4,7 +4,7 @@ import { cacheControl } from "./cache-control.ts";
 import { createBufferPool, type BufferPool } from "./memory.ts";
 import { matchesEtag, readRange } from "./range.ts";
 import type { Viewer } from "../access/index.ts";
-import type { Viewing } from "./route.ts";
+import type { DeliveryContext } from "./route.ts";
 import { sendBytes, sendGrowingBytes, type Sendable } from "./send-bytes.ts";
 import { type Exchange, sendTextResponse } from "./send-text.ts";
 
@@ -25,7 +25,7 @@ interface ViewingDeps {
 export const createDeliveryMemory = (): BufferPool => createBufferPool({ size: 256 * 1024, maxIdle: 64 });
 
 /** Context of a single request. Rarely used fields are computed lazily: thousands of segments are served per second. */
-export function createViewing({
+export function createDeliveryContext({
   video,
   id,
   base,
@@ -36,7 +36,7 @@ export function createViewing({
   request,
   response,
   memory,
-}: ViewingDeps): Viewing {
+}: ViewingDeps): DeliveryContext {
   let parsedQuery: URLSearchParams | undefined;
   let signal: AbortSignal | undefined;
   return {
@@ -64,7 +64,7 @@ export function createViewing({
 async function sendObject(
   { memory, ...exchange }: Exchange & { memory: BufferPool },
   object: Sendable,
-  metadata: Parameters<Viewing["sendObject"]>[1],
+  metadata: Parameters<DeliveryContext["sendObject"]>[1],
 ): Promise<void> {
   const { request, response } = exchange;
   const { size, version } = object;
@@ -105,7 +105,7 @@ const acceptsGrowing = ({ method, httpVersionMajor, httpVersionMinor, headers }:
 async function sendGrowing(
   exchange: Exchange,
   body: AsyncIterable<Buffer>,
-  metadata: Parameters<Viewing["sendGrowing"]>[1],
+  metadata: Parameters<DeliveryContext["sendGrowing"]>[1],
 ): Promise<void> {
   exchange.response.writeHead(200, {
     "content-type": metadata.type,

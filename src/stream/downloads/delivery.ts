@@ -1,10 +1,10 @@
 import type { ObjectStore } from "../../store/index.ts";
-import type { DeliveryRoute, Viewing } from "../delivery/index.ts";
+import type { DeliveryRoute, DeliveryContext } from "../delivery/index.ts";
 import { streamErrors } from "../errors.ts";
 import { metaText, type Video } from "../videos/index.ts";
 import type { DownloadsTable } from "./downloads-table.ts";
 import { downloadKey } from "./make.ts";
-import { DOWNLOAD_TYPES, downloadName, mediaType, type DownloadType } from "./types.ts";
+import { DOWNLOAD_TYPES, DOWNLOAD_FILE_NAMES, DOWNLOAD_MEDIA_TYPES, type DownloadType } from "./types.ts";
 
 interface DownloadRoutesDeps {
   table: Pick<DownloadsTable, "find">;
@@ -15,19 +15,19 @@ const FILENAME_PATTERN = /^[A-Za-z0-9_-]{1,120}$/;
 
 /** `/{id}/downloads/default.mp4`, `audio.m4a`, and `original`: `access` decides whether they may be downloaded. */
 export function downloadRoutes({ table, objects }: DownloadRoutesDeps): DeliveryRoute[] {
-  async function send(viewing: Viewing, type: DownloadType): Promise<void> {
+  async function send(viewing: DeliveryContext, type: DownloadType): Promise<void> {
     const { video } = viewing;
     assertNotFailed(video);
     const row = await table.find(video.uid, type);
     const object = row?.status === "ready" ? await objects.open(downloadKey(video.uid, type, row.build)) : undefined;
     if (object === undefined) throw streamErrors.noDownload({ type });
     await viewing.sendObject(object, {
-      type: mediaType[type],
-      filename: `${requestedName(viewing) ?? nameOf(video)}.${downloadName[type].split(".")[1]!}`,
+      type: DOWNLOAD_MEDIA_TYPES[type],
+      filename: `${requestedName(viewing) ?? nameOf(video)}.${DOWNLOAD_FILE_NAMES[type].split(".")[1]!}`,
     });
   }
 
-  async function sendOriginal(viewing: Viewing): Promise<void> {
+  async function sendOriginal(viewing: DeliveryContext): Promise<void> {
     const { video } = viewing;
     assertNotFailed(video);
     // The source of a clip contains more than the clip.
@@ -46,7 +46,7 @@ export function downloadRoutes({ table, objects }: DownloadRoutesDeps): Delivery
 
   return [
     ...DOWNLOAD_TYPES.map((type): DeliveryRoute => ({
-      path: `downloads/${downloadName[type]}`,
+      path: `downloads/${DOWNLOAD_FILE_NAMES[type]}`,
       purpose: "download",
       handle: (viewing) => send(viewing, type),
     })),
@@ -58,7 +58,7 @@ function assertNotFailed({ state, errorReason }: Video): void {
   if (state === "error") throw streamErrors.videoFailed({ code: errorReason?.code ?? "ERR_UNKNOWN" });
 }
 
-function requestedName({ query }: Viewing): string | undefined {
+function requestedName({ query }: DeliveryContext): string | undefined {
   const requestedFilename = query.get("filename");
   if (requestedFilename === null) return undefined;
   if (!FILENAME_PATTERN.test(requestedFilename))

@@ -5,7 +5,7 @@ import type { DeliveryRoute } from "../delivery/index.ts";
 import type { Segments } from "../encode/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { SourceRung } from "../playback/index.ts";
-import { notReady, type Video, type Videos } from "../videos/index.ts";
+import { notReadyError, type Video, type Videos } from "../videos/index.ts";
 import { downloadRoutes } from "./delivery.ts";
 import { createDownloadsTable, type DownloadRow } from "./downloads-table.ts";
 import { DOWNLOAD_ATTEMPTS, createDownloadBuilder, downloadKey, type DownloadJob } from "./make.ts";
@@ -91,7 +91,7 @@ export function createDownloads(deps: DownloadsDeps): Downloads {
   return {
     async create(account, uid, type) {
       const video = await videos.get(account, uid);
-      if (!video.readyToStream || (video.model === null && !isWaitingForFile(video))) throw notReady(video);
+      if (!video.readyToStream || (video.model === null && !isWaitingForFile(video))) throw notReadyError(video);
       if (lacksTrack(type, video)) throw streamErrors.badParameter({ reason: "the video has no audio" });
       const now = clock.now();
       const row: DownloadRow = {

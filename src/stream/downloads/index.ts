@@ -1,3 +1,3 @@
 export { downloadsMigrations } from "./downloads-table.ts";
 export { createDownloads, type Downloads } from "./downloads.ts";
-export { type Download, downloadName, type DownloadType } from "./types.ts";
+export { type Download, DOWNLOAD_FILE_NAMES, type DownloadType } from "./types.ts";

@@ -7,7 +7,7 @@ import type { Videos } from "../videos/index.ts";
 import type { DownloadRow, DownloadsTable } from "./downloads-table.ts";
 import { muxFile } from "./mux.ts";
 import { chooseRenditions, type RenditionSource } from "./rendition-source.ts";
-import { downloadName, type DownloadType } from "./types.ts";
+import { DOWNLOAD_FILE_NAMES, type DownloadType } from "./types.ts";
 
 interface MakeDeps {
   objects: ObjectStore;
@@ -36,7 +36,7 @@ const PROGRESS_INTERVAL_MS = 1000;
 const HEADERS_READ_PERCENT = 50;
 
 export const downloadKey = (uid: string, type: DownloadType, build: string): string =>
-  `stream/${uid}/downloads/${build}-${downloadName[type]}`;
+  `stream/${uid}/downloads/${build}-${DOWNLOAD_FILE_NAMES[type]}`;
 
 /** Runs the job `stream.download`: builds the file and reports its progress. */
 export function createDownloadBuilder(deps: MakeDeps) {

@@ -10,5 +10,5 @@ export interface Download {
 }
 
 /** File name under `downloads/`. */
-export const downloadName: Record<DownloadType, string> = { default: "default.mp4", audio: "audio.m4a" };
-export const mediaType: Record<DownloadType, string> = { default: "video/mp4", audio: "audio/mp4" };
+export const DOWNLOAD_FILE_NAMES: Record<DownloadType, string> = { default: "default.mp4", audio: "audio.m4a" };
+export const DOWNLOAD_MEDIA_TYPES: Record<DownloadType, string> = { default: "video/mp4", audio: "audio/mp4" };

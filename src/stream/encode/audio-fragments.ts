@@ -1,32 +1,33 @@
 import { writeFragment, writeInit } from "../../protocol/mp4/index.ts";
 import type { MediaModel } from "../model.ts";
-import { AUDIO_BITRATE, AUDIO_CHANNELS, AUDIO_FRAME, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
+import { AUDIO_BITRATE, AUDIO_CHANNELS, AUDIO_FRAME_SAMPLES, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
 
 const TRACK_ID = 1;
 
 type AudioModel = Pick<MediaModel, "segments" | "primedAudio">;
 
 /** Samples that the edit list removes: one frame, the encoder delay. */
-const delayOf = ({ primedAudio }: Pick<MediaModel, "primedAudio">): number => (primedAudio === true ? AUDIO_FRAME : 0);
+const delayOf = ({ primedAudio }: Pick<MediaModel, "primedAudio">): number =>
+  primedAudio === true ? AUDIO_FRAME_SAMPLES : 0;
 
 /**
  * Returns the number of AAC frames in segment n: those of the grid, preceded in the first segment by the priming frame.
  */
-export const storedFrames = ({ segments, primedAudio }: AudioModel, n: number): number =>
+export const segmentFrameCount = ({ segments, primedAudio }: AudioModel, n: number): number =>
   audioFrames(segments, n).count + (primedAudio === true && n === 0 ? 1 : 0);
 
 /** Builds segment n from exactly these AAC frames. */
 export function audioSegment(model: AudioModel, n: number, frames: readonly Buffer[]): Buffer {
   const { first } = audioFrames(model.segments, n);
-  const count = storedFrames(model, n);
-  const time = n === 0 ? 0 : first * AUDIO_FRAME + delayOf(model);
+  const count = segmentFrameCount(model, n);
+  const time = n === 0 ? 0 : first * AUDIO_FRAME_SAMPLES + delayOf(model);
   if (frames.length !== count) throw new Error(`audio segment ${n} has ${frames.length} frames; expected ${count}`);
-  const samples = frames.map(({ length }) => ({ duration: AUDIO_FRAME, size: length, shift: 0, sync: true }));
+  const samples = frames.map(({ length }) => ({ duration: AUDIO_FRAME_SAMPLES, size: length, shift: 0, sync: true }));
   return Buffer.concat([writeFragment({ track: TRACK_ID, sequence: n + 1, time, samples }), ...frames]);
 }
 
 /** Returns the initialization segment, which is the same for every audio rendition of a video. */
-export function audioInit(model: Pick<MediaModel, "primedAudio">): Buffer {
+export function audioInitSegment(model: Pick<MediaModel, "primedAudio">): Buffer {
   return writeInit({
     id: TRACK_ID,
     handler: "soun",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { AUDIO_FRAME, AUDIO_RATE, audioFrameCount, audioFrames } from "./audio-grid.ts";
+import { AUDIO_FRAME_SAMPLES, AUDIO_RATE, audioFrameCount, audioFrames } from "./audio-grid.ts";
 
 const rates = [
   [24_000, 1001],
@@ -28,8 +28,8 @@ test("audio segments are contiguous and not empty, and each starts together with
       assert.ok(count > 0);
       assert.equal(first + count, n === grid.count - 1 ? audioFrameCount(grid) : audioFrames(grid, n + 1).first);
       const pictures = (n * grid.framesPerSegment * grid.fps.den) / grid.fps.num;
-      const sound = (first * AUDIO_FRAME) / AUDIO_RATE;
-      assert.ok(sound <= pictures + 1e-9 && pictures - sound < AUDIO_FRAME / AUDIO_RATE + 1e-9);
+      const sound = (first * AUDIO_FRAME_SAMPLES) / AUDIO_RATE;
+      assert.ok(sound <= pictures + 1e-9 && pictures - sound < AUDIO_FRAME_SAMPLES / AUDIO_RATE + 1e-9);
     }),
   );
 });
@@ -38,8 +38,8 @@ test("audio ends with the last video frame, or less than one audio frame later",
   fc.assert(
     fc.property(grids, (grid) => {
       const pictures = (grid.frames * grid.fps.den) / grid.fps.num;
-      const sound = (audioFrameCount(grid) * AUDIO_FRAME) / AUDIO_RATE;
-      assert.ok(sound >= pictures - 1e-9 && sound - pictures < AUDIO_FRAME / AUDIO_RATE + 1e-9);
+      const sound = (audioFrameCount(grid) * AUDIO_FRAME_SAMPLES) / AUDIO_RATE;
+      assert.ok(sound >= pictures - 1e-9 && sound - pictures < AUDIO_FRAME_SAMPLES / AUDIO_RATE + 1e-9);
     }),
   );
 });

@@ -3,7 +3,7 @@ import type { SegmentGrid } from "../model.ts";
 /** Sample rate of every audio rendition: AAC-LC, stereo. */
 export const AUDIO_RATE = 48_000;
 /** Samples of one AAC frame: ISO 14496-3 4.5.1.1. */
-export const AUDIO_FRAME = 1024;
+export const AUDIO_FRAME_SAMPLES = 1024;
 export const AUDIO_CHANNELS = 2;
 /** Bits per second. */
 export const AUDIO_BITRATE = 128_000;
@@ -29,6 +29,6 @@ export const audioFrameCount = (segments: SegmentGrid): number => firstFrame(seg
 
 function firstFrame({ fps, framesPerSegment, frames, count }: SegmentGrid, n: number): number {
   const videoFrames = n >= count ? frames : n * framesPerSegment;
-  const exactAudioFrame = (videoFrames * fps.den * AUDIO_RATE) / (fps.num * AUDIO_FRAME);
+  const exactAudioFrame = (videoFrames * fps.den * AUDIO_RATE) / (fps.num * AUDIO_FRAME_SAMPLES);
   return n >= count ? Math.ceil(exactAudioFrame) : Math.floor(exactAudioFrame);
 }

@@ -2,8 +2,8 @@ import { withLeasedFiles } from "../../store/index.ts";
 import type { AudioSource } from "./port.ts";
 import type { MediaModel } from "../model.ts";
 import { createAdtsReader } from "../../protocol/aac/index.ts";
-import { audioSegment, storedFrames } from "./audio-fragments.ts";
-import { AUDIO_BITRATE, AUDIO_FRAME, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
+import { audioSegment, segmentFrameCount } from "./audio-fragments.ts";
+import { AUDIO_BITRATE, AUDIO_FRAME_SAMPLES, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
 import { type RunDeps, SourceMissing } from "./video-run.ts";
 
 interface AudioRun {
@@ -33,7 +33,10 @@ const PREROLL_SECONDS = 1;
  * Encodes the AAC frames [first, …) of the segments so that they join those of other runs seamlessly. Rejects with
  * MediaRunError, SourceMissing, or the error of the callback.
  */
-export async function runAudio({ tools, objects }: Pick<RunDeps, "tools" | "objects">, run: AudioRun): Promise<void> {
+export async function encodeAudioRun(
+  { tools, objects }: Pick<RunDeps, "tools" | "objects">,
+  run: AudioRun,
+): Promise<void> {
   const { key } = run.source;
   await withLeasedFiles(objects, [key], async ([path]) => {
     if (path === undefined) throw new SourceMissing(`the object ${key} does not exist`);
@@ -47,7 +50,7 @@ async function encodeFrom(path: string, tools: RunDeps["tools"], run: AudioRun):
   const last = audioFrames(model.segments, segments.at(-1)!);
   const end = last.first + last.count;
   const firstDecoded = Math.max(0, first - LEAD_IN_FRAMES);
-  const seek = source.start + (firstDecoded * AUDIO_FRAME) / AUDIO_RATE - PREROLL_SECONDS;
+  const seek = source.start + (firstDecoded * AUDIO_FRAME_SAMPLES) / AUDIO_RATE - PREROLL_SECONDS;
   const remainingSegments = [...segments];
   const adts = createAdtsReader();
   let skippedFrames = model.primedAudio === true && first === 0 ? 0 : first - firstDecoded + PRIMING_FRAMES;
@@ -90,7 +93,7 @@ async function encodeFrom(path: string, tools: RunDeps["tools"], run: AudioRun):
         if (skippedFrames-- > 0 || remainingSegments.length === 0) continue;
         segmentFrames.push(frame);
         const n = remainingSegments[0]!;
-        if (segmentFrames.length < storedFrames(model, n)) continue;
+        if (segmentFrames.length < segmentFrameCount(model, n)) continue;
         remainingSegments.shift();
         const bytes = audioSegment(model, n, segmentFrames);
         segmentFrames = [];
@@ -110,9 +113,9 @@ function audioFilter(start: number, first: number, count: number): string {
     `aresample=${AUDIO_RATE}`,
     // Timestamps take precedence: sample-accurate at the start, and later only if they are off by more than container
     // rounding.
-    `aresample=async=1:min_comp=0.00001:min_hard_comp=0.04:first_pts=${first * AUDIO_FRAME}`,
+    `aresample=async=1:min_comp=0.00001:min_hard_comp=0.04:first_pts=${first * AUDIO_FRAME_SAMPLES}`,
     "aformat=channel_layouts=stereo",
     "apad",
-    `atrim=end_sample=${count * AUDIO_FRAME}`,
+    `atrim=end_sample=${count * AUDIO_FRAME_SAMPLES}`,
   ].join(",");
 }

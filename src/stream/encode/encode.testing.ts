@@ -139,7 +139,7 @@ export const rung = (
  * Resolves with the similarity of two videos, frame by frame, as PSNR in dB; the filter converts the second to the size
  * and frame rate of the first. Rejects if one has more frames than the other.
  */
-export async function similarity(
+export async function measurePsnr(
   path: string,
   source: string,
   {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { clip, countFrames, type ClipRecipe, mediaClips, needsFfmpeg, runFfmpeg } from "../../../test/support/media.ts";
 import { readFragments, readInit } from "../../protocol/mp4/index.ts";
 import type { MediaModel } from "../model.ts";
-import { similarity, modelOf, openEncoder, rung } from "./encode.testing.ts";
+import { measurePsnr, modelOf, openEncoder, rung } from "./encode.testing.ts";
 
 /** Adjacent frames of the test clips have a similarity below this, in dB, so an off-by-one frame fails the test. */
 const ALIKE = 30;
@@ -13,7 +13,7 @@ const least = (numbers: readonly number[]) => Math.min(...numbers);
 test("the metric distinguishes a frame from the adjacent one", needsFfmpeg, async () => {
   const path = await clip(mediaClips.ntsc);
   const shifted = await clip({ ...mediaClips.ntsc, filter: "trim=start_frame=1,tpad=stop=1:stop_mode=clone" });
-  const alike = await similarity(shifted, path);
+  const alike = await measurePsnr(shifted, path);
   assert.ok(Math.max(...alike.slice(0, -1)) < ALIKE, `${Math.max(...alike.slice(0, -1))}`);
 });
 
@@ -28,7 +28,7 @@ test(
       modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, frames: await countFrames(path) }),
     );
     assert.equal(of.model!.segments.count, 3);
-    assert.ok(least(await similarity(await whole(of, "180p", [2, 0, 1]), path)) > ALIKE);
+    assert.ok(least(await measurePsnr(await whole(of, "180p", [2, 0, 1]), path)) > ALIKE);
   },
 );
 
@@ -65,7 +65,7 @@ test(
       "nothing is encoded twice",
     );
     for (const { name } of ladder)
-      assert.ok(least(await similarity(await whole(of, name), path, { size: [160, 90] })) > ALIKE - 4, name);
+      assert.ok(least(await measurePsnr(await whole(of, name), path, { size: [160, 90] })) > ALIKE - 4, name);
     assert.deepEqual(
       await Promise.all([bytesOf(of, "90p", 0), bytesOf(of, "136p", 3), bytesOf(of, "180p", 7)]),
       kept,
@@ -174,7 +174,7 @@ for (const [name, { recipe, model, change, source, filter, size, rendition = "18
       source: { start: await firstPicture(path), ...source },
     });
     const backwards = Array.from({ length: of.model!.segments.count }, (_, n) => of.model!.segments.count - 1 - n);
-    const found = await similarity(await whole(of, rendition, backwards), path, {
+    const found = await measurePsnr(await whole(of, rendition, backwards), path, {
       ...(filter !== undefined && { filter }),
       ...(size && { size }),
     });
@@ -188,7 +188,7 @@ test("a transport stream that starts at 1.4 s is encoded completely from its MP4
   await runFfmpeg(["-i", path, "-map", "0", "-c", "copy", "-bsf:a", "aac_adtstoasc", "-copyts", copy]);
   const { video, whole } = await openEncoder(t);
   const of = await video(copy, { ...modelOf({ segmentSeconds: 1 }), source: { start: await firstPicture(copy) } });
-  assert.ok(least(await similarity(await whole(of, "180p", [3, 1, 0, 2]), path)) > ALIKE);
+  assert.ok(least(await measurePsnr(await whole(of, "180p", [3, 1, 0, 2]), path)) > ALIKE);
 });
 
 test("frames of uneven duration keep their duration, even across segment boundaries", needsFfmpeg, async (t) => {
@@ -200,7 +200,7 @@ test("frames of uneven duration keep their duration, even across segment boundar
   const { video, whole } = await openEncoder(t);
   const of = await video(path, modelOf({ segmentSeconds: 1 }));
   const made = await whole(of, "180p", [2, 3, 1, 0]);
-  assert.ok(least(await similarity(made, path, { filter: "fps=30" })) > ALIKE);
+  assert.ok(least(await measurePsnr(made, path, { filter: "fps=30" })) > ALIKE);
 });
 
 test(
@@ -226,7 +226,7 @@ test(
     const of = await video(late, modelOf({ seconds: 5, segmentSeconds: 1 }));
     const made = await whole(of, "180p", [4, 0, 2, 1, 3]);
     assert.equal(await countFrames(made), 150);
-    const found = await similarity(made, path, { filter: "tpad=start=45:start_mode=clone:stop=45:stop_mode=clone" });
+    const found = await measurePsnr(made, path, { filter: "tpad=start=45:start_mode=clone:stop=45:stop_mode=clone" });
     assert.ok(least(found) > ALIKE, found.map((db) => db.toFixed(0)).join(" "));
   },
 );

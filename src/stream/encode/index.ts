@@ -1,5 +1,5 @@
-export { AUDIO_BITRATE, AUDIO_CHANNELS, AUDIO_FRAME, AUDIO_RATE, audioFrameCount } from "./audio-grid.ts";
-export { storedFrames } from "./audio-fragments.ts";
+export { AUDIO_BITRATE, AUDIO_CHANNELS, AUDIO_FRAME_SAMPLES, AUDIO_RATE, audioFrameCount } from "./audio-grid.ts";
+export { segmentFrameCount } from "./audio-fragments.ts";
 export { AUDIO_CODECS, lowestLevel, renditionRate, timescaleOf, videoCodecs } from "./codecs.ts";
 export { type AudioSource, type AudioSources, type GrowingSegment, segmentKey, type Segments } from "./port.ts";
 export { VideoDeleted } from "./segment-store.ts";

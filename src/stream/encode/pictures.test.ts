@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { clip, countFrames, mediaClips, needsFfmpeg, runFfmpeg } from "../../../test/support/media.ts";
 import type { BurnedWatermark, VideoRendition } from "../model.ts";
 import { videoCodecs } from "./codecs.ts";
-import { similarity, modelOf, openEncoder, rung } from "./encode.testing.ts";
+import { measurePsnr, modelOf, openEncoder, rung } from "./encode.testing.ts";
 
 /** Resolves with the mean colour of a box in a frame: red, green and blue. */
 async function colourAt(path: string, frame: number, x: number, y: number): Promise<number[]> {
@@ -45,7 +45,7 @@ test("every codec is encoded as codecs.ts declares, and its segments fit togethe
   await segments.encodeMissing(of, [0], { signal: new AbortController().signal });
   for (const rendition of ladder) {
     const made = await whole(of, rendition.name, [2, 0, 1]);
-    const found = await similarity(made, path);
+    const found = await measurePsnr(made, path);
     assert.ok(Math.min(...found) > 26, `${rendition.name}: ${found.map((db) => db.toFixed(0)).join(" ")}`);
     const said = await runFfmpeg(
       ["-select_streams", "v:0", "-show_entries", "stream=codec_tag_string,profile,level", "-of", "default=nw=1", made],

@@ -23,7 +23,7 @@ export class FramesMissing extends Mp4Error {
  * Returns the initialization segment common to all runs: keeps only the sample description of the encoder's output,
  * without anything that could differ between runs. Throws Mp4Error.
  */
-export function videoInit(bytes: Buffer, rendition: VideoRendition, model: MediaModel): Buffer {
+export function videoInitSegment(bytes: Buffer, rendition: VideoRendition, model: MediaModel): Buffer {
   const moovStart = bytes.indexOf("moov", 0, "latin1") - 4;
   const [track] = readMovie(bytes.subarray(moovStart)).tracks;
   const description = track?.descriptions[0];

@@ -1,10 +1,10 @@
 import type { AudioSources } from "./port.ts";
 import { MAIN_AUDIO, type MediaModel } from "../model.ts";
 import type { Video } from "../videos/index.ts";
-import { audioInit } from "./audio-fragments.ts";
-import { runAudio } from "./audio-run.ts";
+import { audioInitSegment } from "./audio-fragments.ts";
+import { encodeAudioRun } from "./audio-run.ts";
 import { type SegmentStore, VideoDeleted } from "./segment-store.ts";
-import { runVideo, type RunDeps } from "./video-run.ts";
+import { encodeVideoRun, type RunDeps } from "./video-run.ts";
 import type { RenditionSegments } from "./video-graph.ts";
 import type { EncoderRun } from "./segment-requests.ts";
 
@@ -96,7 +96,7 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
     },
     async video(video, requested, { urgency, signal, awaited, onStored, onChunk }) {
       const { uid } = video;
-      await runVideo(parts, {
+      await encodeVideoRun(parts, {
         model: modelOf(video),
         requested,
         urgency,
@@ -113,8 +113,8 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
     async audio(video, rendition, segments, { urgency, signal, awaited, onStored }) {
       const source = await audioSourceOf(video, rendition);
       if (source === undefined) throw new VideoDeleted(`${video.uid} no longer has the rendition ${rendition}`);
-      await store.put(video.uid, rendition, "init", audioInit(modelOf(video)));
-      await runAudio(parts, {
+      await store.put(video.uid, rendition, "init", audioInitSegment(modelOf(video)));
+      await encodeAudioRun(parts, {
         model: modelOf(video),
         source,
         segments,

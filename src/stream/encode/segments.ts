@@ -5,7 +5,7 @@ import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { MediaRunError, type MediaTools } from "../media/index.ts";
 import type { Video } from "../videos/index.ts";
-import { audioInit } from "./audio-fragments.ts";
+import { audioInitSegment } from "./audio-fragments.ts";
 import { createBackgroundEncoding, type BackgroundEncoding } from "./background-encode.ts";
 import { createSegmentStore, VideoDeleted } from "./segment-store.ts";
 import { createSegmentEncoder } from "./segment-encoder.ts";
@@ -326,7 +326,7 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
     signal?.throwIfAborted();
     if (isClosed) throw streamErrors.encodingFailed({ reason: SHUTTING_DOWN });
     if (n === "init" && encoder.isAudio(rendition)) {
-      await store.put(video.uid, rendition, n, audioInit(video.model!));
+      await store.put(video.uid, rendition, n, audioInitSegment(video.model!));
       return store.open(video.uid, rendition, n);
     }
     const found = await wait();

@@ -5,7 +5,7 @@ import { streamErrors } from "../errors.ts";
 import { deviceOptions, inputFilters, type MediaCapabilities, type MediaTools } from "../media/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { followFiles } from "./growing-files.ts";
-import { createSegmentAssembler, FramesMissing, videoInit, type SegmentAssembler } from "./restamp.ts";
+import { createSegmentAssembler, FramesMissing, videoInitSegment, type SegmentAssembler } from "./restamp.ts";
 import type { Scratch } from "../scratch.ts";
 import { createMp4SegmentReader } from "../../protocol/mp4/index.ts";
 import { framesOf, videoGraph, type RenditionSegments } from "./video-graph.ts";
@@ -52,7 +52,7 @@ const SEEK_MARGIN_FRAMES = 1 / 3;
  * Encodes everything in `requested` in one ffmpeg process. Rejects with MediaRunError, Mp4Error, SourceMissing, or the
  * error of a callback.
  */
-export async function runVideo(deps: RunDeps, run: VideoRun): Promise<void> {
+export async function encodeVideoRun(deps: RunDeps, run: VideoRun): Promise<void> {
   const remaining = new Map(run.requested.map(({ rendition, segments }) => [rendition, [...segments]]));
   const { fps } = run.model.segments;
   const first = Math.min(...run.requested.map(({ segments }) => segments[0] ?? 0));
@@ -225,7 +225,7 @@ function createOutputHandler(
   return async (output) => {
     for (const { kind, bytes } of pieces.push(output)) {
       if (kind === "init") {
-        await onInit(rendition, videoInit(bytes, rendition, model));
+        await onInit(rendition, videoInitSegment(bytes, rendition, model));
         continue;
       }
       const [n] = remainingSegments;

@@ -3,11 +3,11 @@ import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 /** Encodings in which a signing key is exported and read. */
 
 /** PKCS#1 in PEM, encoded again in base64 for environment variables. */
-export const pemForm = (key: KeyObject): string =>
+export const encodePem = (key: KeyObject): string =>
   Buffer.from(key.export({ type: "pkcs1", format: "pem" })).toString("base64");
 
 /** Returns a JWK (RFC 7517), in base64. */
-export function jwkForm(id: string, key: KeyObject): string {
+export function encodeJwk(id: string, key: KeyObject): string {
   const { n, e, d, p, q, dp, dq, qi } = key.export({ format: "jwk" });
   return Buffer.from(
     JSON.stringify({ use: "sig", kty: "RSA", kid: id, alg: "RS256", n, e, d, p, q, dp, dq, qi }),

@@ -1,4 +1,4 @@
-export { isPair, jwkForm, pemForm, readPem } from "./forms.ts";
+export { isPair, encodeJwk, encodePem, readPem } from "./forms.ts";
 export { streamKeysMigrations } from "./keys-table.ts";
 export { createSigningKeys } from "./keys.ts";
 export type { SigningKeys } from "./port.ts";

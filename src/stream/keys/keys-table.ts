@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { isUniqueViolation, prepared, type Db, type Migration } from "../../store/index.ts";
+import { isUniqueViolation, prepareQuery, type Db, type Migration } from "../../store/index.ts";
 
 interface KeyTables {
   stream_signing_keys: KeyRow;
@@ -58,7 +58,7 @@ interface KeysTable {
 
 export function createKeysTable(db: Db): KeysTable {
   const keys = db.tables<KeyTables>();
-  const byId = prepared((arg) =>
+  const byId = prepareQuery((arg) =>
     keys.selectFrom("stream_signing_keys").selectAll().where("id", "=", arg<string>("id")),
   );
 

@@ -4,7 +4,7 @@ import { test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog, UserError } from "../../kernel/index.ts";
 import { createLocalEvents, createSecrets } from "../../store/index.ts";
-import { isPair, jwkForm, pemForm, readPem } from "./forms.ts";
+import { isPair, encodeJwk, encodePem, readPem } from "./forms.ts";
 import { streamKeysMigrations } from "./keys-table.ts";
 import { createSigningKeys } from "./keys.ts";
 
@@ -102,14 +102,14 @@ export function signingKeysConformance(engine: TestEngine): void {
   test("both encodings of a key contain the same key", async (t) => {
     const { keys } = await setUp(t, engine);
     const { id, privateKey } = await keys.create(A);
-    const pem = Buffer.from(pemForm(privateKey), "base64").toString();
+    const pem = Buffer.from(encodePem(privateKey), "base64").toString();
     assert.match(pem, /^-----BEGIN RSA PRIVATE KEY-----\n/);
     assert.ok(createPrivateKey(pem).equals(privateKey));
-    const jwk = JSON.parse(Buffer.from(jwkForm(id, privateKey), "base64").toString());
+    const jwk = JSON.parse(Buffer.from(encodeJwk(id, privateKey), "base64").toString());
     assert.deepEqual(Object.keys(jwk), ["use", "kty", "kid", "alg", "n", "e", "d", "p", "q", "dp", "dq", "qi"]);
     assert.equal(jwk.kid, id);
     assert.ok(createPrivateKey({ key: jwk, format: "jwk" }).equals(privateKey));
-    for (const text of [pem, pemForm(privateKey), privateKey.export({ type: "pkcs8", format: "pem" }).toString()])
+    for (const text of [pem, encodePem(privateKey), privateKey.export({ type: "pkcs8", format: "pem" }).toString()])
       assert.ok(readPem(text)?.equals(privateKey));
     for (const text of [
       "",

@@ -268,8 +268,8 @@ function openFor(path: string, user: MediaUser | undefined, folder: boolean): nu
 }
 
 /** A file or folder of a run does not exist or cannot be opened. */
-export class NotOpened extends Error {
-  override readonly name = "NotOpened";
+export class FileOpenError extends Error {
+  override readonly name = "FileOpenError";
 }
 
 const ERROR_TEXTS: Record<string, string> = { ENOENT: "No such file or directory", EACCES: "Permission denied" };
@@ -279,7 +279,7 @@ function openPath(path: string, flags: number): number {
     return openSync(path, flags);
   } catch (err) {
     const text = ERROR_TEXTS[(err as NodeJS.ErrnoException).code ?? ""];
-    throw text === undefined ? err : new NotOpened(`${path}: ${text}`, { cause: err });
+    throw text === undefined ? err : new FileOpenError(`${path}: ${text}`, { cause: err });
   }
 }
 

@@ -4,7 +4,7 @@ import type { Settings } from "../../kernel/settings.ts";
 import { streamErrors } from "../errors.ts";
 import { discover, type MediaSettings, type DiscoveredTools } from "./capabilities.ts";
 import { FIRST_DESCRIPTOR, runChild } from "./child.ts";
-import { confine, type ConfinedCommand, type MediaUser, NotOpened, reclaim } from "./confinement.ts";
+import { confine, type ConfinedCommand, type MediaUser, FileOpenError, reclaim } from "./confinement.ts";
 import { hardwareAccess } from "./h264-encoders.ts";
 import { restrictInputs } from "./inputs.ts";
 import { createRunSlots, type Urgency } from "./lanes.ts";
@@ -236,7 +236,7 @@ function confineNow(...given: Parameters<typeof confine>): ConfinedCommand {
     return confine(...given);
   } catch (err) {
     // A missing source is reported in the same way as an error message of the program itself.
-    if (err instanceof NotOpened) throw new MediaRunError("failed", err.message, err.message, { cause: err });
+    if (err instanceof FileOpenError) throw new MediaRunError("failed", err.message, err.message, { cause: err });
     throw new MediaRunError("missing", messageOf(err), "", { cause: err });
   }
 }

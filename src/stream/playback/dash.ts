@@ -9,14 +9,14 @@ import {
 import {
   AUDIO_CHANNELS,
   AUDIO_CODECS,
-  AUDIO_FRAME,
+  AUDIO_FRAME_SAMPLES,
   AUDIO_RATE,
   audioFrameCount,
   renditionRate,
   videoCodecs,
 } from "../encode/index.ts";
 import { type MediaModel, SOURCE_RENDITION, type VideoRendition } from "../model.ts";
-import { audioRates, maxBitRates, nearestToHint, type Playable, playbackSeconds, videoRates } from "./tracks.ts";
+import { audioRates, maxBitRates, nearestToHint, type PlayableVideo, playbackSeconds, videoRates } from "./tracks.ts";
 
 /**
  * Duration of the encoder's buffer, in seconds: with this much buffered, a bandwidth equal to the cap is sufficient
@@ -30,7 +30,7 @@ const SEGMENTS = {
 
 /** `/{id}/manifest/video.mpd`. */
 export function dashPresentation(
-  playable: Playable,
+  playable: PlayableVideo,
   { bandwidthHint = null }: { bandwidthHint?: string | null } = {},
 ): string {
   const { model, audio, text } = playable;
@@ -88,7 +88,7 @@ interface DashVideo {
 /**
  * Returns the ladder and the passthrough source: H.264 with its own segment boundaries, played with the encoded audio.
  */
-function videosOf(playable: Playable): DashVideo[] {
+function videosOf(playable: PlayableVideo): DashVideo[] {
   const { model, source } = playable;
   const ladder = model.ladder.map((rung): DashVideo => {
     const { peak, average } = videoRates(playable, rung);
@@ -120,7 +120,8 @@ function videosOf(playable: Playable): DashVideo[] {
  * track. In a shorter period, a player would pass the end before the media element reports it: dash.js 5.2 then seeks
  * back and stalls.
  */
-const audioEndSeconds = ({ segments }: MediaModel): number => (audioFrameCount(segments) * AUDIO_FRAME) / AUDIO_RATE;
+const audioEndSeconds = ({ segments }: MediaModel): number =>
+  (audioFrameCount(segments) * AUDIO_FRAME_SAMPLES) / AUDIO_RATE;
 
 /**
  * Also used for audio: its segments start up to one AAC frame (21 ms) earlier, well within the tolerance of players

@@ -14,7 +14,7 @@ import {
   audioRates,
   maxBitRates,
   nearestToHint,
-  type Playable,
+  type PlayableVideo,
   playbackSeconds,
   videoRates,
 } from "./tracks.ts";
@@ -25,8 +25,8 @@ const SOURCE_GROUP = "source";
 const TEXT_GROUP = "text";
 
 /** `/{id}/manifest/video.m3u8`. */
-export function hlsMultivariant(
-  playable: Playable,
+export function hlsMultivariantPlaylist(
+  playable: PlayableVideo,
   { bandwidthHint = null }: { bandwidthHint?: string | null } = {},
 ): string {
   const variants = nearestToHint(
@@ -47,7 +47,7 @@ export function hlsMultivariant(
   });
 }
 
-function variantsOf(playable: Playable): HlsVariant[] {
+function variantsOf(playable: PlayableVideo): HlsVariant[] {
   const { model, audio, text, source, complete } = playable;
   const subtitles = text.length === 0 ? {} : { subtitles: TEXT_GROUP };
   const audioGroup = audio.length === 0 ? {} : { audio: AUDIO_GROUP };
@@ -94,7 +94,7 @@ function variantsOf(playable: Playable): HlsVariant[] {
 
 function sourceVariant(
   { video, audio: sourceAudio }: SourceRenditions,
-  playable: Playable,
+  playable: PlayableVideo,
   subtitles: Pick<HlsVariant, "subtitles">,
 ): HlsVariant {
   const isOriginal = ({ rendition }: AudioChoice) => sourceAudio !== undefined && rendition === MAIN_AUDIO;
@@ -152,7 +152,7 @@ const segmentUri = (rendition: string, segment: number | "init") =>
   `../segments/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;
 
 /** `/{id}/manifest/<rendition>.m3u8`. Undefined if the rendition does not exist. */
-export function hlsMedia({ model, audio, source }: Playable, rendition: string): string | undefined {
+export function hlsMediaPlaylist({ model, audio, source }: PlayableVideo, rendition: string): string | undefined {
   const durations = durationsOf(model, rendition, audio, source);
   return (
     durations &&
@@ -180,5 +180,5 @@ function durationsOf(
  * `/{id}/manifest/text-<language>.m3u8`: the whole file as one segment. Its time zero is that of the video (RFC 8216
  * 3.5: the default without X-TIMESTAMP-MAP).
  */
-export const hlsText = ({ model }: Playable, language: string): string =>
+export const hlsText = ({ model }: PlayableVideo, language: string): string =>
   writeMediaPlaylist({ segments: [{ uri: `../captions/${language}.vtt`, duration: playbackSeconds(model) }] });

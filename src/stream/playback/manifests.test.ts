@@ -4,9 +4,9 @@ import * as fc from "fast-check";
 import { audioFrames } from "../encode/audio-grid.ts";
 import { firstRung, type MediaModel, type VideoRendition } from "../model.ts";
 import { dashPresentation } from "./dash.ts";
-import { hlsMedia, hlsMultivariant } from "./hls.ts";
+import { hlsMediaPlaylist, hlsMultivariantPlaylist } from "./hls.ts";
 import { ntscModel } from "./playback.testing.ts";
-import { nearestToHint, type Playable, playableOf, playbackSeconds } from "./tracks.ts";
+import { nearestToHint, type PlayableVideo, playableVideoOf, playbackSeconds } from "./tracks.ts";
 
 const RATES = [
   [24_000, 1001],
@@ -29,7 +29,7 @@ const models = fc
       segments: { fps: { num, den }, framesPerSegment, frames, count: Math.ceil(frames / framesPerSegment) },
     });
   });
-const playable = (model: MediaModel): Playable => ({
+const playable = (model: MediaModel): PlayableVideo => ({
   model,
   audio: [{ rendition: "audio", name: "Original", default: true, autoselect: true }],
   text: [],
@@ -45,8 +45,8 @@ test("HLS and DASH list the same segments, which cover the whole video, for ever
         ["180p", 0],
         ["audio", 1024 / 48_000],
       ] as const) {
-        const lengths = [...hlsMedia(playable(model), rendition)!.matchAll(/^#EXTINF:([\d.]+),$/gm)].map(([, value]) =>
-          Number(value),
+        const lengths = [...hlsMediaPlaylist(playable(model), rendition)!.matchAll(/^#EXTINF:([\d.]+),$/gm)].map(
+          ([, value]) => Number(value),
         );
         assert.equal(lengths.length, count);
         const sum = lengths.reduce((a, b) => a + b, 0);
@@ -109,7 +109,7 @@ test("players start with 360p, or the next one below it, in the most widely supp
   );
   assert.equal(names([rung("240p", 240, 426), rung("480p", 480, 854)]), "240p", "the short side of a portrait video");
   assert.equal(names([rung("1080p", 1920, 1080)]), "1080p");
-  const text = hlsMultivariant(
+  const text = hlsMultivariantPlaylist(
     playable(
       ntscModel({
         ladder: [
@@ -134,7 +134,7 @@ test("renditions at half the frame rate declare that rate", () => {
     ladder: [rung("240p", 426, 240, { halved: true }), rung("720p", 1280, 720)],
   });
   assert.deepEqual(
-    [...hlsMultivariant(playable(model)).matchAll(/FRAME-RATE=([\d.]+)/g)].map(([, rate]) => rate),
+    [...hlsMultivariantPlaylist(playable(model)).matchAll(/FRAME-RATE=([\d.]+)/g)].map(([, rate]) => rate),
     ["29.970", "59.940"],
   );
   assert.deepEqual(
@@ -184,9 +184,9 @@ test("audio renditions have LANGUAGE, and the first of each language has AUTOSEL
     default: false,
     ...(language !== undefined && { language }),
   });
-  const video = { uid: "0".repeat(32), state: "ready" } as Parameters<typeof playableOf>[0];
+  const video = { uid: "0".repeat(32), state: "ready" } as Parameters<typeof playableVideoOf>[0];
   const tracks = { audio: { of: async () => [track("1", "de"), track("2", "de"), track("3")] } };
-  const playlist = hlsMultivariant(await playableOf(video, model, tracks));
+  const playlist = hlsMultivariantPlaylist(await playableVideoOf(video, model, tracks));
   const audio = playlist
     .split("\n")
     .filter((line) => line.startsWith("#EXT-X-MEDIA:TYPE=AUDIO"))

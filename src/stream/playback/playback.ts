@@ -1,14 +1,14 @@
-import type { DeliveryRoute, Sendable, Viewing } from "../delivery/index.ts";
+import type { DeliveryRoute, Sendable, DeliveryContext } from "../delivery/index.ts";
 import { type GrowingSegment, segmentKey, type Segments } from "../encode/index.ts";
 import { streamErrors } from "../errors.ts";
 import { audioRendition, SOURCE_RENDITION } from "../model.ts";
-import { notPlayableYet } from "../videos/index.ts";
+import { notPlayableError } from "../videos/index.ts";
 import { dashPresentation } from "./dash.ts";
 import { createHotSegments } from "./hot-segments.ts";
-import { hlsMedia, hlsMultivariant, hlsText } from "./hls.ts";
+import { hlsMediaPlaylist, hlsMultivariantPlaylist, hlsText } from "./hls.ts";
 import { type PlaybackOverride, type PlaybackTracks, SOURCE_AUDIO, type ViewerCounter } from "./port.ts";
 import type { RenditionRates } from "./rates.ts";
-import { type Playable, playableOf } from "./tracks.ts";
+import { type PlayableVideo, playableVideoOf } from "./tracks.ts";
 
 interface PlaybackOptions extends PlaybackTracks {
   segments: Pick<Segments, "get" | "follow">;
@@ -48,20 +48,24 @@ export function createPlayback({
   const { captions, source } = tracks;
   const hotSegments = createHotSegments({ bytes: hotBytes });
 
-  async function manifest(viewing: Viewing, type: string, write: (playable: Playable) => string | undefined) {
+  async function manifest(
+    viewing: DeliveryContext,
+    type: string,
+    write: (playable: PlayableVideo) => string | undefined,
+  ) {
     const { video } = viewing;
-    if (video.model === null) throw notPlayableYet(video);
-    const playable = await playableOf(video, video.model, tracks);
+    if (video.model === null) throw notPlayableError(video);
+    const playable = await playableVideoOf(video, video.model, tracks);
     const text = write(playable);
     if (text === undefined)
       throw streamErrors.segmentNotFound({ segment: "list", rendition: viewing.params["rendition"] });
     viewing.sendText(text, { type, cache: playable.complete ? READY_CACHE_SECONDS : GROWING_CACHE_SECONDS });
   }
 
-  async function segment(viewing: Viewing) {
+  async function segment(viewing: DeliveryContext) {
     const { video, params } = viewing;
     const { rendition = "", file = "" } = params;
-    if (video.model === null) throw notPlayableYet(video);
+    if (video.model === null) throw notPlayableError(video);
     const number = numberOf(file);
     const segmentContent =
       number === undefined || !RENDITION.test(rendition) ? undefined : await bytesOf(viewing, rendition, number);
@@ -75,7 +79,7 @@ export function createPlayback({
   }
 
   async function bytesOf(
-    viewing: Viewing,
+    viewing: DeliveryContext,
     rendition: string,
     number: number | "init",
   ): Promise<Sendable | GrowingSegment | undefined> {
@@ -93,14 +97,15 @@ export function createPlayback({
     return (await hotSegments.offer(key, segmentContent)) ?? segmentContent;
   }
 
-  const bandwidthHint = ({ query }: Viewing) => ({ bandwidthHint: query.get("clientBandwidthHint") });
+  const bandwidthHint = ({ query }: DeliveryContext) => ({ bandwidthHint: query.get("clientBandwidthHint") });
 
   const uploadedRoutes: DeliveryRoute[] = [
     { path: "segments/{rendition}/{file}", purpose: "play", handle: segment },
     {
       path: "manifest/video.m3u8",
       purpose: "play",
-      handle: (viewing) => manifest(viewing, HLS_TYPE, (playable) => hlsMultivariant(playable, bandwidthHint(viewing))),
+      handle: (viewing) =>
+        manifest(viewing, HLS_TYPE, (playable) => hlsMultivariantPlaylist(playable, bandwidthHint(viewing))),
     },
     {
       path: "manifest/video.mpd",
@@ -119,7 +124,8 @@ export function createPlayback({
     {
       path: "manifest/{rendition}.m3u8",
       purpose: "play",
-      handle: (viewing) => manifest(viewing, HLS_TYPE, (playable) => hlsMedia(playable, viewing.params["rendition"]!)),
+      handle: (viewing) =>
+        manifest(viewing, HLS_TYPE, (playable) => hlsMediaPlaylist(playable, viewing.params["rendition"]!)),
     },
     {
       path: "captions/{language}.vtt",
@@ -136,7 +142,8 @@ export function createPlayback({
   return routes.map((route) => counters.reduce((countedRoutes, count) => count(countedRoutes), route));
 }
 
-const hasText = ({ text }: Playable, language: string) => text.some((textTrack) => textTrack.language === language);
+const hasText = ({ text }: PlayableVideo, language: string) =>
+  text.some((textTrack) => textTrack.language === language);
 
 /** Names become object keys: only valid rendition names are accepted. */
 const RENDITION = /^[a-z0-9][a-z0-9-]{0,63}$/;

@@ -1,7 +1,7 @@
 import type { Log } from "../../kernel/index.ts";
 import { type BitRates, bitRatesOf } from "../../protocol/hls/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
-import { AUDIO_FRAME, AUDIO_RATE, storedFrames } from "../encode/index.ts";
+import { AUDIO_FRAME_SAMPLES, AUDIO_RATE, segmentFrameCount } from "../encode/index.ts";
 import type { MediaModel } from "../model.ts";
 import type { Video } from "../videos/index.ts";
 
@@ -78,6 +78,7 @@ export function createRenditionRates({ objects, log, maxVideos = 10_000 }: Rendi
  */
 export function segmentSeconds(model: MediaModel, rendition: string, n: number): number {
   const { fps, framesPerSegment, frames } = model.segments;
-  if (!model.ladder.some(({ name }) => name === rendition)) return (storedFrames(model, n) * AUDIO_FRAME) / AUDIO_RATE;
+  if (!model.ladder.some(({ name }) => name === rendition))
+    return (segmentFrameCount(model, n) * AUDIO_FRAME_SAMPLES) / AUDIO_RATE;
   return (Math.min(framesPerSegment, frames - n * framesPerSegment) * fps.den) / fps.num;
 }

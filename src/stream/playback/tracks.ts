@@ -6,7 +6,7 @@ import type { RenditionRates } from "./rates.ts";
 import type { ExtraAudio, PlaybackTracks, SourceRenditions, TextTrack } from "./port.ts";
 
 /** All data of a video that manifests are built from. */
-export interface Playable {
+export interface PlayableVideo {
   model: MediaModel;
   audio: AudioChoice[];
   text: TextTrack[];
@@ -33,11 +33,11 @@ export interface AudioChoice {
   autoselect: boolean;
 }
 
-export async function playableOf(
+export async function playableVideoOf(
   video: Video,
   model: MediaModel,
   { captions, audio, source, rates }: PlaybackTracks & { rates?: RenditionRates | undefined },
-): Promise<Playable> {
+): Promise<PlayableVideo> {
   const [text, extra, rung] = await Promise.all([
     captions?.of(video.uid) ?? [],
     audio?.of(video.uid) ?? [],
@@ -99,12 +99,12 @@ export const playbackSeconds = ({ segments: { frames, fps } }: MediaModel): numb
 const PEAK_FACTOR = 1.5;
 
 /** Returns the bitrates of a ladder rendition without its audio: measured, or the encoder's cap. */
-export const videoRates = ({ rates }: Playable, { name, bitrate }: VideoRendition): BitRates =>
+export const videoRates = ({ rates }: PlayableVideo, { name, bitrate }: VideoRendition): BitRates =>
   rates?.get(name) ?? { peak: bitrate * PEAK_FACTOR, average: bitrate };
 
 const AUDIO_ESTIMATE: BitRates = { peak: AUDIO_BITRATE * 1.1, average: AUDIO_BITRATE };
 
-export const audioRates = ({ rates }: Playable, { rendition }: AudioChoice): BitRates =>
+export const audioRates = ({ rates }: PlayableVideo, { rendition }: AudioChoice): BitRates =>
   rates?.get(rendition) ?? AUDIO_ESTIMATE;
 
 /** RFC 8216 4.3.4.2: BANDWIDTH is the largest sum over all playable combinations of renditions. */

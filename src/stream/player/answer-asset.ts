@@ -6,7 +6,7 @@ const YEAR_SECONDS = 365 * 24 * 3600;
 const HOUR_SECONDS = 3600;
 
 /** Serves the scripts and style sheets under `/embed/`, without access checks. */
-export async function answerAsset(
+export async function serveAsset(
   assets: Assets,
   path: string,
   request: IncomingMessage,

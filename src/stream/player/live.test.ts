@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { openBrowser, openPage, withoutChromium } from "../../../test/support/browser.ts";
 import { needsFfmpeg } from "../../../test/support/media.ts";
 import type { Video } from "../videos/video.ts";
-import { createFakeLives, type FakeLives } from "./live.testing.ts";
+import { createFakeBroadcasts, type FakeBroadcasts } from "./live.testing.ts";
 import { type StaticDelivery, someVideo, startStaticDelivery, until } from "./player.testing.ts";
 
 const skip = withoutChromium() || needsFfmpeg.skip;
@@ -12,14 +12,14 @@ const skip = withoutChromium() || needsFfmpeg.skip;
 // Most of the time is spent waiting.
 describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
   let delivery: StaticDelivery;
-  let fakeLives: FakeLives;
+  let fakeLives: FakeBroadcasts;
   let browser: Browser;
   const ends: (() => Promise<void>)[] = [];
   let count = 0;
   const uid = () => String(++count).padStart(32, "0");
 
   before(async () => {
-    fakeLives = await createFakeLives();
+    fakeLives = await createFakeBroadcasts();
     delivery = await startStaticDelivery();
     ends.push(delivery.close);
     browser = await openBrowser({ after: (end) => void ends.unshift(end) });

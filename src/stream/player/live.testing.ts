@@ -7,13 +7,13 @@ import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { clip } from "../../../test/support/media.ts";
 
-export interface FakeLives {
+export interface FakeBroadcasts {
   /** Returns a new broadcast that has not started. */
-  broadcast(): FakeLive;
+  broadcast(): FakeBroadcast;
 }
 
 /** A broadcast as low-latency HLS (RFC 8216bis), from prepared parts that become available over time. */
-export interface FakeLive {
+export interface FakeBroadcast {
   /** Begins the broadcast as if it had already been running for this many seconds. At most `LENGTH_S` are delivered. */
   begin(behind?: number): void;
   /** Pauses the stream; `resume` continues it from the same position. */
@@ -32,7 +32,7 @@ const PARTS = 4;
 const WINDOW = 6;
 const HLS = "application/vnd.apple.mpegurl";
 
-export async function createFakeLives(): Promise<FakeLives> {
+export async function createFakeBroadcasts(): Promise<FakeBroadcasts> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-live-"));
   const source = await clip({ seconds: LENGTH_S, size: "320x180", fps: "24", keyframeSeconds: PART_S });
   await promisify(execFile)(
@@ -68,7 +68,7 @@ export async function createFakeLives(): Promise<FakeLives> {
   return { broadcast: () => createFakeLive(init, pieces) };
 }
 
-function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
+function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeBroadcast {
   let begun = 0;
   let stopped: number | undefined;
   let ended = false;

@@ -28,7 +28,7 @@ const CACHE_SECONDS = 300;
  * `/embed/oembed?url=…&maxwidth=…&maxheight=…`: describes how a page can embed the video with this URL (oembed.com).
  * JSON only; requests for XML get 501 (2.2.2 of that specification).
  */
-export async function answerOembed({
+export async function serveOembed({
   access,
   base,
   ip,

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { DeliveryRoute, Viewing } from "../delivery/index.ts";
+import type { DeliveryRoute, DeliveryContext } from "../delivery/index.ts";
 import type { Assets } from "./assets.ts";
 import { contentPolicy } from "./content-policy.ts";
 import { escapeHtml, folderAbove, pageDocument } from "./document.ts";
@@ -25,7 +25,7 @@ export function pageRoutes(assets: Assets, playerVideo: ReturnType<typeof create
 
 async function answerPage(
   assets: Assets,
-  viewing: Viewing,
+  viewing: DeliveryContext,
   video: PlayerVideo,
   mode: PageConfig["mode"],
 ): Promise<void> {
@@ -73,7 +73,7 @@ async function answerPage(
  * The hosted service responds with 204 for an input that is not live. Polling clients get the same response; browsers
  * get a page that waits, then plays.
  */
-const isBrowser = ({ request: { headers } }: Viewing) =>
+const isBrowser = ({ request: { headers } }: DeliveryContext) =>
   (headers.accept ?? "").includes("text/html") ||
   headers["sec-fetch-dest"] === "iframe" ||
   headers["sec-fetch-dest"] === "document";
@@ -86,7 +86,7 @@ function bodyOf(mode: PageConfig["mode"], title: string, description: string | u
 
 /** Previews for shared links: Open Graph, and the URL of the oEmbed response. */
 function watchHead(
-  { base, id, origin, video: { requireSignedURLs } }: Viewing,
+  { base, id, origin, video: { requireSignedURLs } }: DeliveryContext,
   video: PlayerVideo,
   title: string,
   description: string | undefined,

@@ -10,11 +10,11 @@ import type { Page } from "playwright-core";
 import { clip } from "../../../test/support/media.ts";
 import { createLog } from "../../kernel/index.ts";
 import { chapterRoutes, type Chapter } from "../chapters/index.ts";
-import type { DeliveryRoute, Viewing } from "../delivery/route.ts";
+import type { DeliveryRoute, DeliveryContext } from "../delivery/route.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/video.ts";
 import { createAssets } from "./assets.ts";
-import type { FakeLive } from "./live.testing.ts";
+import type { FakeBroadcast } from "./live.testing.ts";
 import { type Player, createPlayer } from "./player.ts";
 
 const run = promisify(execFile);
@@ -62,7 +62,7 @@ export interface StaticDelivery {
   /** Keyed by uid. */
   chapters: Map<string, Chapter[]>;
   /** Keyed by input. */
-  fakeLives: Map<string, FakeLive>;
+  fakeLives: Map<string, FakeBroadcast>;
   requests: { path: string; request: IncomingMessage }[];
   close(): Promise<void>;
 }
@@ -183,7 +183,7 @@ const TYPES: Record<string, string> = { m3u8: "application/vnd.apple.mpegurl", v
 
 function answer(
   route: DeliveryRoute,
-  rest: Omit<Viewing, "signal" | "sendObject" | "sendGrowing" | "sendText" | "acceptsGrowing">,
+  rest: Omit<DeliveryContext, "signal" | "sendObject" | "sendGrowing" | "sendText" | "acceptsGrowing">,
 ): Promise<void> {
   return route.handle({
     ...rest,

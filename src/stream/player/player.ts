@@ -3,14 +3,14 @@ import type { Log } from "../../kernel/index.ts";
 import type { Access } from "../access/index.ts";
 import { createAccountHostCheck } from "../customers/index.ts";
 import type { DeliveryRoute } from "../delivery/index.ts";
-import { answerAsset } from "./answer-asset.ts";
+import { serveAsset } from "./answer-asset.ts";
 import { type Assets, createAssets } from "./assets.ts";
 import { metadataRoutes } from "./metadata.ts";
-import { answerOembed } from "./oembed.ts";
+import { serveOembed } from "./oembed.ts";
 import { pageRoutes } from "./pages.ts";
 import { type ChaptersOf, createPlayerVideos, type IsPublished, type IsRecorded } from "./player-video.ts";
 import type { UploadPageConfig } from "./upload-config.ts";
-import { answerUploadPage } from "./upload-page.ts";
+import { serveUploadPage } from "./upload-page.ts";
 
 interface PlayerOptions {
   access: Pick<Access, "check">;
@@ -73,7 +73,7 @@ export function createPlayer({
       if (!path.startsWith(prefix)) return false;
       const name = path.slice(prefix.length);
       if (name === "oembed")
-        await answerOembed({
+        await serveOembed({
           access,
           base,
           ip: address(request),
@@ -83,10 +83,10 @@ export function createPlayer({
           request,
           response,
         });
-      else await answerAsset(assets, name, request, response);
+      else await serveAsset(assets, name, request, response);
       return true;
     },
     uploadPage: (request, response, page) =>
-      answerUploadPage(assets, request, response, { ...page, secure: origin(request).startsWith("https:") }),
+      serveUploadPage(assets, request, response, { ...page, secure: origin(request).startsWith("https:") }),
   };
 }

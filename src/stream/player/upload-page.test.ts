@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { openBrowser, openPage, withoutChromium } from "../../../test/support/browser.ts";
 import { silentLog, systemClock } from "../../kernel/index.ts";
-import { ACCOUNT, openUploadsWorld, type UploadsWorld, VIDEO_HEAD } from "../uploads/uploads.testing.ts";
+import { ACCOUNT, openUploadsFixture, type UploadsFixture, VIDEO_HEAD } from "../uploads/uploads.testing.ts";
 import { testModel } from "../videos/videos.testing.ts";
 import { createPlayer } from "./player.ts";
 import { sharedAssets } from "./player.testing.ts";
@@ -21,7 +21,7 @@ const FILE = {
 };
 
 describe("the upload page with real uploads", { skip: withoutChromium() }, () => {
-  let world: UploadsWorld;
+  let world: UploadsFixture;
   let browser: Browser;
   let folder: string;
   let later = 0;
@@ -37,7 +37,7 @@ describe("the upload page with real uploads", { skip: withoutChromium() }, () =>
       origin: () => "http://127.0.0.1",
       log: silentLog,
     });
-    world = await openUploadsWorld({
+    world = await openUploadsFixture({
       folder,
       clock: { ...systemClock, now: () => systemClock.now() + later },
       more: {

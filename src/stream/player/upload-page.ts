@@ -5,7 +5,7 @@ import { contentPolicy } from "./content-policy.ts";
 import { folderAbove, pageDocument } from "./document.ts";
 import type { UploadPageConfig } from "./upload-config.ts";
 
-export async function answerUploadPage(
+export async function serveUploadPage(
   assets: Assets,
   request: IncomingMessage,
   response: ServerResponse,

@@ -1,5 +1,5 @@
 import type { MediaRun, MediaRunError, MediaTools } from "../media/index.ts";
-import { isFileError, malformed, nonVideo } from "./refused.ts";
+import { isFileError, malformedFileError, nonVideoError } from "./refused.ts";
 
 /** Description of a file from its headers, which must not be trusted where packets can be counted. */
 export interface FileDescription {
@@ -82,7 +82,7 @@ export async function describeFile(
       throw isFileError(err) ? rejectionOf(err) : err;
     });
   const { format, streams = [] } = JSON.parse(output.toString("utf8")) as FfprobeOutput;
-  if (format?.format_name === undefined) throw nonVideo();
+  if (format?.format_name === undefined) throw nonVideoError();
   return {
     format: format.format_name.split(",")[0]!,
     start: number(format.start_time) ?? 0,
@@ -94,11 +94,15 @@ export async function describeFile(
 function rejectionOf(err: MediaRunError): Error {
   const options = { cause: err };
   if (/moov atom not found/.test(err.stderr))
-    return malformed("It has no index (moov): the file is truncated, or its recording was not finalized.", options);
+    return malformedFileError(
+      "It has no index (moov): the file is truncated, or its recording was not finalized.",
+      options,
+    );
   // An error about too many streams comes from -max_streams; libavformat has no specific message for the other cases.
-  if (/Number of streams exceeds|max_streams/i.test(err.stderr)) return malformed("It has too many tracks.", options);
-  if (err.reason !== "failed") return malformed("It cannot be read within the resource limits.", options);
-  return nonVideo(undefined, options);
+  if (/Number of streams exceeds|max_streams/i.test(err.stderr))
+    return malformedFileError("It has too many tracks.", options);
+  if (err.reason !== "failed") return malformedFileError("It cannot be read within the resource limits.", options);
+  return nonVideoError(undefined, options);
 }
 
 interface FfprobeOutput {

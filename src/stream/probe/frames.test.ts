@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { clip, type ClipRecipe, countFrames, mediaClips, needsFfmpeg, X264 } from "../../../test/support/media.ts";
 import type { MediaModel } from "../model.ts";
-import { framesOnGrid, openProbe, probed, rate, refused, rungs } from "./probe.testing.ts";
+import { framesOnGrid, openProbe, probeClip, rate, refused, rungs } from "./probe.testing.ts";
 
 const shape = ({ video }: MediaModel) =>
   video && {
@@ -32,7 +32,7 @@ describe("frames match those that ffmpeg counts", needsFfmpeg, () => {
   };
   for (const [name, [recipe, expected]] of Object.entries(constant)) {
     test(name, async (t) => {
-      const { model, path } = await probed(t, recipe);
+      const { model, path } = await probeClip(t, recipe);
       assert.equal(rate(model), expected);
       assert.equal(model.segments.frames, await framesOnGrid(path, model));
       if (recipe.fps !== "1") assert.equal(model.segments.frames, await countFrames(path));
@@ -52,7 +52,7 @@ describe("frames match those that ffmpeg counts", needsFfmpeg, () => {
       ["100", "50"],
       ["1000", "50"],
     ] as const) {
-      const { model, path } = await probed(t, { fps, seconds: 2, size: "64x64", audio: false });
+      const { model, path } = await probeClip(t, { fps, seconds: 2, size: "64x64", audio: false });
       assert.deepEqual([fps, rate(model)], [fps, expected]);
       assert.equal(model.segments.frames, await framesOnGrid(path, model), fps);
     }
@@ -66,11 +66,11 @@ describe("frames match those that ffmpeg counts", needsFfmpeg, () => {
       video: [...X264, "-enc_time_base", "1/1000"],
       output: ["-fps_mode", "passthrough"],
     });
-    const sparse = await probed(t, jittery(43));
+    const sparse = await probeClip(t, jittery(43));
     assert.equal(rate(sparse.model), "25");
-    assert.equal(rate((await probed(t, jittery(100))).model), "24000/1001");
+    assert.equal(rate((await probeClip(t, jittery(100))).model), "24000/1001");
     assert.equal(sparse.model.segments.frames, await framesOnGrid(sparse.path, sparse.model));
-    const dropped = await probed(t, {
+    const dropped = await probeClip(t, {
       seconds: 6,
       audio: false,
       filter: "select='gt(mod(n,11),2)'",
@@ -82,7 +82,7 @@ describe("frames match those that ffmpeg counts", needsFfmpeg, () => {
   });
 
   test("with an edit list that begins in the middle of a GOP", async (t) => {
-    const { model, path } = await probed(t, {
+    const { model, path } = await probeClip(t, {
       inputs: ["-ss", "1.5", "-i", await clip({ seconds: 6, keyframeSeconds: 3 })],
       video: ["-c", "copy"],
       audio: [],
@@ -172,7 +172,7 @@ describe("files of which an indexed copy is made first", needsFfmpeg, () => {
   }
 
   test("include video without key frames for minutes, which is encoded once", async (t) => {
-    const { model } = await probed(t, {
+    const { model } = await probeClip(t, {
       seconds: 100,
       fps: "5",
       size: "64x64",
@@ -255,7 +255,7 @@ describe("the picture geometry", needsFfmpeg, () => {
   };
   for (const [name, [recipe, expected, ladder]] of Object.entries(looks)) {
     test(name, async (t) => {
-      const { model } = await probed(t, recipe);
+      const { model } = await probeClip(t, recipe);
       for (const [field, value] of Object.entries(expected))
         assert.equal(shape(model)![field as keyof typeof expected], value, field);
       if (ladder !== undefined) assert.deepEqual(rungs(model), ladder);

@@ -9,7 +9,7 @@ import {
 } from "../../protocol/mp4/index.ts";
 import type { ObjectHandle } from "../../store/index.ts";
 import type { FileDescription, StreamDescription } from "./describe.ts";
-import { malformed } from "./refused.ts";
+import { malformedFileError } from "./refused.ts";
 import { createTrackScanner, type TrackScan } from "./track-scan.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
@@ -40,7 +40,8 @@ export async function scanIndex(
     );
     const movie = readMovie(bytes);
     const tracks = [video, audio].map((stream) => stream && findTrack(movie, stream));
-    if (tracks.some((track) => track?.descriptions.some(isEncrypted) === true)) throw malformed("It is encrypted.");
+    if (tracks.some((track) => track?.descriptions.some(isEncrypted) === true))
+      throw malformedFileError("It is encrypted.");
     if (fragmented || movie.extends) return undefined;
     const scans = tracks.map((track) => track && scanTrack(track, movie, source.size, description.start));
     if ([video, audio].some((stream, i) => stream !== undefined && scans[i] === undefined)) return undefined;

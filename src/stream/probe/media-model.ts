@@ -16,7 +16,7 @@ import { audioGrid, outputRate, videoGrid } from "./grid.ts";
 import type { Scan } from "./index-scan.ts";
 import { createLadder } from "./ladder.ts";
 import { canPassThroughAudio, type PassthroughInput, canPassThroughVideo } from "./passthrough.ts";
-import { malformed, ProbeRejected } from "./refused.ts";
+import { malformedFileError, ProbeRejected } from "./refused.ts";
 import type { TrackScan } from "./track-scan.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
@@ -54,8 +54,8 @@ export function modelOf(
 ): MediaModel {
   const videoScan = tracks.video && scan.video;
   const audioScan = tracks.audio && scan.audio;
-  if (tracks.video !== undefined && videoScan === undefined) throw malformed("Its video track has no frames.");
-  if (videoScan === undefined && audioScan === undefined) throw malformed("It has no packets.");
+  if (tracks.video !== undefined && videoScan === undefined) throw malformedFileError("Its video track has no frames.");
+  if (videoScan === undefined && audioScan === undefined) throw malformedFileError("It has no packets.");
   const fps = videoScan && outputRate(videoScan.cadence, tracks.video!.rates);
   const { start, duration } = partOf(beginningOf(videoScan, fps), lengthOf(videoScan, audioScan), clip);
   checkLength(duration, settings);

@@ -7,7 +7,7 @@ import type { MediaTools } from "../media/index.ts";
 import { createScratch } from "../scratch.ts";
 import type { FileDescription, ProbeRunOptions, StreamDescription } from "./describe.ts";
 import { isInterlaced } from "./geometry.ts";
-import { isFileError, malformed } from "./refused.ts";
+import { isFileError, malformedFileError } from "./refused.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
 /** Containers in which seeking reads everything up to the position, or estimates it. */
@@ -129,15 +129,15 @@ export async function createMezzanine(
         });
       } catch (err) {
         if (!isFileError(err)) throw err;
-        if (plan.last) throw malformed("Its packets cannot be ordered.", { cause: err });
+        if (plan.last) throw malformedFileError("Its packets cannot be ordered.", { cause: err });
         continue;
       }
-      if ((await stat(file)).size === 0) throw malformed("It has no packets.");
+      if ((await stat(file)).size === 0) throw malformedFileError("It has no packets.");
       const key = `${mezzaninePrefix(uid)}.${ids.hex()}.${plan.extension}`;
       await objects.put(key, createReadStream(file, { highWaterMark: 1 << 20 }));
       return key;
     }
-    throw malformed();
+    throw malformedFileError();
   } finally {
     await remove();
   }

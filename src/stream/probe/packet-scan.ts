@@ -1,7 +1,7 @@
 import type { MediaTools } from "../media/index.ts";
 import type { FileDescription, ProbeRunOptions } from "./describe.ts";
 import type { Scan } from "./index-scan.ts";
-import { isFileError, malformed } from "./refused.ts";
+import { isFileError, malformedFileError } from "./refused.ts";
 import { createTrackScanner } from "./track-scan.ts";
 import type { ChosenTracks } from "./tracks.ts";
 
@@ -25,7 +25,7 @@ export async function scanPackets(
   );
   let packets = 0;
   const lines = byLine((line) => {
-    if (++packets > MAX_PACKETS) throw malformed("It has too many packets.");
+    if (++packets > MAX_PACKETS) throw malformedFileError("It has too many packets.");
     addLine(scanners, line);
   });
   const args = ["-show_entries", "packet=stream_index,pts,dts,duration,size,flags", "-of", "csv=p=0", "-i", path];

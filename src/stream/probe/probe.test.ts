@@ -11,7 +11,7 @@ import { streamSettings } from "../media/media.testing.ts";
 import { MediaRunError } from "../media/run-error.ts";
 import { createProbe, type ProbedVideo } from "./probe.ts";
 import { ProbeRejected } from "./refused.ts";
-import { framesOnGrid, openProbe, probed, refused, rungs } from "./probe.testing.ts";
+import { framesOnGrid, openProbe, probeClip, refused, rungs } from "./probe.testing.ts";
 
 async function fakeProgram(t: TestContext, script: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-program-"));
@@ -73,11 +73,11 @@ describe("a corrupt file", needsFfmpeg, () => {
   const MALFORMED = "ERR_MALFORMED_VIDEO";
 
   test("is rejected if it is truncated before its index", async (t) => {
-    await assert.rejects(probed(t, { keep: 0.6 }), refused(MALFORMED, /no index/));
+    await assert.rejects(probeClip(t, { keep: 0.6 }), refused(MALFORMED, /no index/));
   });
 
   test("counts up to its last complete frame if it is truncated and its index is at the front", async (t) => {
-    const { model, path } = await probed(t, {
+    const { model, path } = await probeClip(t, {
       seconds: 8,
       keyframeSeconds: 1,
       keep: 0.5,
@@ -91,7 +91,7 @@ describe("a corrupt file", needsFfmpeg, () => {
   });
 
   test("counts up to the truncation if it is a recording", async (t) => {
-    const { model, path } = await probed(t, { seconds: 8, keep: 0.5, extension: "mkv" });
+    const { model, path } = await probeClip(t, { seconds: 8, keep: 0.5, extension: "mkv" });
     assert.equal(model.segments.frames, await framesOnGrid(path, model));
     assert.ok(model.duration < 5 && model.duration > 2, String(model.duration));
   });
@@ -131,8 +131,8 @@ describe("a corrupt file", needsFfmpeg, () => {
       audio: false,
       extension: "mov",
     });
-    await assert.rejects(probed(t, flat("9000x8000")), refused(MALFORMED, /more than 8192x4320/));
-    const { model } = await probed(t, flat("7680x4320"));
+    await assert.rejects(probeClip(t, flat("9000x8000")), refused(MALFORMED, /more than 8192x4320/));
+    const { model } = await probeClip(t, flat("7680x4320"));
     assert.deepEqual(rungs(model), [
       "240p 426x240",
       "360p 640x360",
@@ -145,7 +145,7 @@ describe("a corrupt file", needsFfmpeg, () => {
   test("is rejected if it is encrypted", async (t) => {
     const key = "00112233445566778899aabbccddeeff";
     await assert.rejects(
-      probed(t, { output: ["-encryption_scheme", "cenc-aes-ctr", "-encryption_key", key, "-encryption_kid", key] }),
+      probeClip(t, { output: ["-encryption_scheme", "cenc-aes-ctr", "-encryption_key", key, "-encryption_kid", key] }),
       refused(MALFORMED, /encrypted/),
     );
   });
@@ -154,10 +154,10 @@ describe("a corrupt file", needsFfmpeg, () => {
 describe("the duration", needsFfmpeg, () => {
   test("is too short if it is less than a tenth of a second", async (t) => {
     await assert.rejects(
-      probed(t, { seconds: 0.05, fps: "60", audio: false }),
+      probeClip(t, { seconds: 0.05, fps: "60", audio: false }),
       refused("ERR_DURATION_TOO_SHORT", /0\.050 seconds/),
     );
-    assert.equal((await probed(t, { seconds: 0.1, audio: false })).model.segments.frames, 3);
+    assert.equal((await probeClip(t, { seconds: 0.1, audio: false })).model.segments.frames, 3);
   });
 
   test("ignores headers that claim eleven hours", async (t) => {
@@ -178,7 +178,7 @@ describe("the duration", needsFfmpeg, () => {
 
   test("is too long if a single frame lasts eleven hours", async (t) => {
     await assert.rejects(
-      probed(t, {
+      probeClip(t, {
         seconds: 2,
         fps: "1",
         audio: false,

@@ -59,7 +59,7 @@ export const refused =
   };
 
 /** Creates the clip and probes it. */
-export async function probed(t: TestContext, recipe: ClipRecipe): Promise<{ model: MediaModel; path: string }> {
+export async function probeClip(t: TestContext, recipe: ClipRecipe): Promise<{ model: MediaModel; path: string }> {
   const [{ probeFile }, path] = await Promise.all([openProbe(t), clip(recipe)]);
   return { model: await probeFile(path), path };
 }

@@ -9,7 +9,7 @@ import { type Scan, scanIndex } from "./index-scan.ts";
 import { createMezzanine, needsMezzanine } from "./mezzanine.ts";
 import { modelOf } from "./media-model.ts";
 import { scanPackets } from "./packet-scan.ts";
-import { malformed, nonVideo } from "./refused.ts";
+import { malformedFileError, nonVideoError } from "./refused.ts";
 import { type ChosenTracks, chooseTracks } from "./tracks.ts";
 
 export interface Probe {
@@ -57,7 +57,7 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
   async function scanPath(key: string, path: string | undefined, options: ProbeRunOptions): Promise<ScannedFile> {
     const source = await objects.open(key);
     if (source === undefined || path === undefined) throw new Fault(`cannot probe ${key}: the object does not exist`);
-    if (source.size === 0) throw nonVideo("It is empty.");
+    if (source.size === 0) throw nonVideoError("It is empty.");
     const description = await describeFile(tools, path, options);
     const tracks = chooseTracks(description);
     // If an indexed copy is made, the copy is scanned.
@@ -106,7 +106,7 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
         ? await createAndScanMezzanine(video, uploadedScan, options, "copy")
         : uploadedScan;
       const { scan } = scannedFile;
-      if (scan.video === undefined && scan.audio === undefined) throw malformed("It has no packets.");
+      if (scan.video === undefined && scan.audio === undefined) throw malformedFileError("It has no packets.");
       const modelContext = {
         originalKey: video.sourceKey,
         clip: video.clip,

@@ -12,9 +12,9 @@ export class ProbeRejected extends Error {
   }
 }
 
-export const nonVideo = (detail?: string, options?: ErrorOptions) =>
+export const nonVideoError = (detail?: string, options?: ErrorOptions) =>
   new ProbeRejected("ERR_NON_VIDEO", withDetail("The file was not recognized as a valid video file.", detail), options);
-export const malformed = (detail?: string, options?: ErrorOptions) =>
+export const malformedFileError = (detail?: string, options?: ErrorOptions) =>
   new ProbeRejected(
     "ERR_MALFORMED_VIDEO",
     withDetail("The video was deemed to be corrupted or malformed.", detail),

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { AAC, clip, type ClipRecipe, mediaClips, needsFfmpeg, X264 } from "../../../test/support/media.ts";
 import type { MediaModel } from "../model.ts";
-import { openProbe, probed } from "./probe.testing.ts";
+import { openProbe, probeClip } from "./probe.testing.ts";
 
 describe("the tracks", needsFfmpeg, () => {
   test("of a video without audio include no audio track", async (t) =>
-    assert.equal((await probed(t, mediaClips.silent)).model.audio, undefined));
+    assert.equal((await probeClip(t, mediaClips.silent)).model.audio, undefined));
 
   test("of an audio-only file have a grid of 25 per second and no ladder", async (t) => {
     const recipes: ClipRecipe[] = [
@@ -17,7 +17,7 @@ describe("the tracks", needsFfmpeg, () => {
       { video: false, extension: "flac", audio: ["-c:a", "flac"] },
     ];
     for (const recipe of recipes) {
-      const { model } = await probed(t, { ...recipe, seconds: 9 });
+      const { model } = await probeClip(t, { ...recipe, seconds: 9 });
       assert.deepEqual(
         [
           model.video,
@@ -48,7 +48,7 @@ describe("the tracks", needsFfmpeg, () => {
       ["m4a", AAC],
     ] as const) {
       const sound = await clip({ video: false, extension, audio: [...codec] });
-      const { model } = await probed(t, {
+      const { model } = await probeClip(t, {
         inputs: ["-i", sound, "-i", cover, "-map", "0:a", "-map", "1:v"],
         video: ["-c", "copy", "-disposition:v:0", "attached_pic"],
         audio: [],
@@ -85,7 +85,7 @@ describe("the tracks", needsFfmpeg, () => {
       "-map",
       "3",
     ];
-    const preferred = await probed(t, {
+    const preferred = await probeClip(t, {
       inputs,
       extension: "mkv",
       audio: [...AAC, "-metadata:s:a:0", "language=deu", "-disposition:v:0", "0", "-disposition:v:1", "default"],
@@ -94,7 +94,7 @@ describe("the tracks", needsFfmpeg, () => {
       [preferred.model.video?.stream, preferred.model.audio?.stream, preferred.model.audio?.language],
       [1, 2, "de"],
     );
-    const largest = await probed(t, {
+    const largest = await probeClip(t, {
       inputs,
       extension: "mkv",
       audio: [...AAC, "-disposition:v:0", "0", "-disposition:v:1", "0"],
@@ -128,7 +128,7 @@ describe("additional tracks of the file", needsFfmpeg, () => {
 
   test("include audio in several languages, even in a file that is indexed first", async (t) => {
     for (const extension of ["mp4", "mkv", "ts"]) {
-      const { model } = await probed(t, { inputs, extension, audio: [...AAC, ...tags] });
+      const { model } = await probeClip(t, { inputs, extension, audio: [...AAC, ...tags] });
       const { stream, codec, language } = model.moreAudio![0]!;
       assert.deepEqual(
         [model.audio?.language, model.moreAudio!.length, stream, codec, language],
@@ -136,7 +136,7 @@ describe("additional tracks of the file", needsFfmpeg, () => {
         extension,
       );
     }
-    assert.equal((await probed(t, {})).model.moreAudio, undefined);
+    assert.equal((await probeClip(t, {})).model.moreAudio, undefined);
   });
 
   test("include one text subtitle track per language, and no forced ones", async (t) => {
@@ -180,7 +180,7 @@ describe("additional tracks of the file", needsFfmpeg, () => {
       ["mp4", "mov_text"],
       ["mkv", "srt"],
     ] as const) {
-      const { model } = await probed(t, {
+      const { model } = await probeClip(t, {
         inputs: texts,
         extension,
         audio: [...AAC, ...tags, "-c:s", codec, ...about],
@@ -253,6 +253,6 @@ describe("passthrough is offered", needsFfmpeg, () => {
       ],
     };
     for (const [name, [recipe, video, audio]] of Object.entries(recipes))
-      assert.deepEqual([name, ...passes((await probed(t, recipe)).model)], [name, video, audio]);
+      assert.deepEqual([name, ...passes((await probeClip(t, recipe)).model)], [name, video, audio]);
   });
 });

@@ -1,6 +1,6 @@
 import { MAX_PIXELS } from "../media/index.ts";
 import type { FileDescription, StreamDescription } from "./describe.ts";
-import { malformed, nonVideo } from "./refused.ts";
+import { malformedFileError, nonVideoError } from "./refused.ts";
 
 export interface ChosenTracks {
   video?: StreamDescription;
@@ -38,7 +38,7 @@ export function chooseTracks({ streams }: FileDescription): ChosenTracks {
       !(audio !== undefined && STILL_IMAGE_CODECS.has(stream.codec ?? "") && stream.frames === 1),
   );
   const video = prefer(videoStreams, (a, b) => b.width * b.height - a.width * a.height || a.index - b.index);
-  if (video === undefined && audio === undefined) throw nonVideo("It has neither video nor audio.");
+  if (video === undefined && audio === undefined) throw nonVideoError("It has neither video nor audio.");
   if (video !== undefined) checkVideo(video);
   const isSupportedAudio = ({ codec, channels, sampleRate }: StreamDescription) =>
     codec !== undefined && channels > 0 && sampleRate > 0;
@@ -52,7 +52,8 @@ export function chooseTracks({ streams }: FileDescription): ChosenTracks {
   const subtitles = streams
     .filter((stream) => stream.kind === "other" && TEXT_SUBTITLE_CODECS.has(stream.codec ?? "") && !stream.isForced)
     .slice(0, MAX_SUBTITLES);
-  if (video === undefined && supportedAudio === undefined) throw malformed("Its audio format is not supported.");
+  if (video === undefined && supportedAudio === undefined)
+    throw malformedFileError("Its audio format is not supported.");
   return {
     ...(video && { video }),
     ...(supportedAudio && { audio: supportedAudio }),
@@ -65,9 +66,11 @@ const prefer = (streams: StreamDescription[], order: (a: StreamDescription, b: S
   streams.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault) || order(a, b))[0];
 
 function checkVideo(video: StreamDescription): void {
-  if (video.codec === undefined) throw malformed("Its video format is not supported.");
+  if (video.codec === undefined) throw malformedFileError("Its video format is not supported.");
   if (video.width * video.height > MAX_PIXELS)
-    throw malformed(`Its frames have ${video.width}x${video.height} pixels, more than ${MAX_FRAME_SIZE}.`);
+    throw malformedFileError(`Its frames have ${video.width}x${video.height} pixels, more than ${MAX_FRAME_SIZE}.`);
   if (video.width < 1 || video.height < 1 || video.pixelFormat === undefined)
-    throw malformed(`Its frame size or pixel format is unknown, or its frames have more than ${MAX_FRAME_SIZE}.`);
+    throw malformedFileError(
+      `Its frame size or pixel format is unknown, or its frames have more than ${MAX_FRAME_SIZE}.`,
+    );
 }

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { clip, type ClipRecipe, mediaClips, needsFfmpeg } from "../../../test/support/media.ts";
-import { similarity } from "../encode/encode.testing.ts";
+import { measurePsnr } from "../encode/encode.testing.ts";
 import { openProcessing } from "./processing.testing.ts";
 
 const X264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"];
@@ -60,7 +60,7 @@ for (const [name, { recipe, filter, size }] of Object.entries(uploads)) {
     );
     const made = join(folder, "made.mp4");
     await writeFile(made, Buffer.concat(parts));
-    const found = await similarity(made, path, { ...(filter !== undefined && { filter }), ...(size && { size }) });
+    const found = await measurePsnr(made, path, { ...(filter !== undefined && { filter }), ...(size && { size }) });
     assert.ok(Math.min(...found) > 26, found.map((db) => db.toFixed(0)).join(" "));
   });
 }

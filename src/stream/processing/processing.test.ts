@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clip, countFrames, mediaClips, needsFfmpeg } from "../../../test/support/media.ts";
-import { countedObjects } from "../../store/objects/counted.testing.ts";
+import { countObjectRequests } from "../../store/objects/counted.testing.ts";
 import { streamErrors } from "../errors.ts";
 import type { MediaTools } from "../media/port.ts";
 import { MediaRunError } from "../media/run-error.ts";
@@ -34,10 +34,10 @@ test("an upload becomes playable, then ready, with every listed segment present"
 });
 
 test("encoding needs about one object store request per segment", needsFfmpeg, async (t) => {
-  let counts: ReturnType<typeof countedObjects>["counts"] | undefined;
+  let counts: ReturnType<typeof countObjectRequests>["counts"] | undefined;
   const { upload, until } = await openProcessing(t, {
     aroundObjects: (store) => {
-      const counted = countedObjects(store);
+      const counted = countObjectRequests(store);
       ({ counts } = counted);
       return counted.objects;
     },

@@ -5,7 +5,7 @@ import { type SegmentsModule, VideoDeleted } from "../encode/index.ts";
 import { firstRung, MAIN_AUDIO, type MediaModel } from "../model.ts";
 import type { SourceRung } from "../playback/index.ts";
 import { mezzaninePrefix, type Probe } from "../probe/index.ts";
-import { exceedsLimit, PROCESS_JOB, SETTLED, type Video, type Videos } from "../videos/index.ts";
+import { exceedsLimit, PROCESS_JOB, FINAL_STATES, type Video, type Videos } from "../videos/index.ts";
 import { allWork, chunkCount, chunkPriority, chunkSegments, chunkWork, createCheckpoints } from "./chunks.ts";
 import { classifyFailure } from "./failure.ts";
 
@@ -81,7 +81,7 @@ export function createProcessing({
   /** Resolves with the video, if it needs processing. */
   async function findUnfinished(uid: string): Promise<Video | undefined> {
     const video = await videos.find(uid);
-    return video === undefined || SETTLED.has(video.state) || video.sourceKey === null ? undefined : video;
+    return video === undefined || FINAL_STATES.has(video.state) || video.sourceKey === null ? undefined : video;
   }
 
   async function processUpload({ uid }: { uid: string }, signal: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ import { describe, type TestContext, test } from "node:test";
 import { clip, type ClipRecipe, mediaClips, needsFfmpeg, runFfmpeg } from "../../../test/support/media.ts";
 import { silentLog, UserError } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
-import type { Viewing } from "../delivery/route.ts";
+import type { DeliveryContext } from "../delivery/route.ts";
 import { openProbe } from "../probe/probe.testing.ts";
 import { testVideo } from "../videos/videos.testing.ts";
 import type { Video } from "../videos/video.ts";
@@ -56,7 +56,7 @@ async function open(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = {
         void Object.assign(answer, { bytes: await object.bytes(), type: about.type, cache: about.cache }),
       sendText: (text: string, about: { type: string; cache?: unknown }) =>
         void Object.assign(answer, { bytes: Buffer.from(text), type: about.type, cache: about.cache }),
-    } as unknown as Viewing);
+    } as unknown as DeliveryContext);
     return answer;
   }
   return { get, thumbnails, video, objects, runs: () => runs };

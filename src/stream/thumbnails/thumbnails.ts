@@ -1,6 +1,6 @@
 import type { Log } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
-import type { DeliveryRoute, Viewing } from "../delivery/index.ts";
+import type { DeliveryRoute, DeliveryContext } from "../delivery/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { MediaTools } from "../media/index.ts";
 import type { MediaModel, VideoTrack } from "../model.ts";
@@ -66,7 +66,7 @@ export function createThumbnails({ tools, objects, videos, log, maxStoredImages 
 
   const thumbnail =
     (isAnimated: boolean) =>
-    async ({ video, query, sendObject }: Viewing) => {
+    async ({ video, query, sendObject }: DeliveryContext) => {
       if (!isAnimated && isAudioOnly(video))
         return sendObject(await audioImageOf(video, video.model, query), {
           type: "image/jpeg",

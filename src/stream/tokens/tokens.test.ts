@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { createManualClock, UserError } from "../../kernel/index.ts";
 import { isSignedBy, readToken } from "../../protocol/playback-token/index.ts";
 import { streamErrors } from "../errors.ts";
-import { pemForm } from "../keys/forms.ts";
+import { encodePem } from "../keys/forms.ts";
 import { testVideo } from "../videos/videos.testing.ts";
 import { createPlaybackTokens, type PlaybackTokenRequest } from "./tokens.ts";
 
@@ -69,16 +69,19 @@ test("a token contains the requested claims", async () => {
 
 test("an account key signs only if its id and its pem are both given and match", async () => {
   const { sign, tokens } = setUp();
-  const token = await sign({ id: KEY, pem: pemForm(named.privateKey) });
+  const token = await sign({ id: KEY, pem: encodePem(named.privateKey) });
   assert.equal(token.claims.kid, KEY);
   assert.ok(isSignedBy(token, named.publicKey));
   const all = (request: PlaybackTokenRequest) => tokens.sign(ACCOUNT, UID, request);
   await assert.rejects(all({ id: KEY }), refused("badParameter", /used together/));
-  await assert.rejects(all({ pem: pemForm(named.privateKey) }), refused("badParameter", /used together/));
+  await assert.rejects(all({ pem: encodePem(named.privateKey) }), refused("badParameter", /used together/));
   await assert.rejects(all({ id: KEY, pem: "nonsense" }), refused("badParameter", /not a private RSA key/));
-  await assert.rejects(all({ id: KEY, pem: pemForm(own.privateKey) }), refused("badParameter", /not the private key/));
-  await assert.rejects(all({ id: FOREIGN, pem: pemForm(named.privateKey) }), refused("keyNotFound", /222/));
-  await assert.rejects(all({ id: "9".repeat(32), pem: pemForm(named.privateKey) }), refused("keyNotFound", /999/));
+  await assert.rejects(
+    all({ id: KEY, pem: encodePem(own.privateKey) }),
+    refused("badParameter", /not the private key/),
+  );
+  await assert.rejects(all({ id: FOREIGN, pem: encodePem(named.privateKey) }), refused("keyNotFound", /222/));
+  await assert.rejects(all({ id: "9".repeat(32), pem: encodePem(named.privateKey) }), refused("keyNotFound", /999/));
 });
 
 test("rejects an exp in the past", async () => {

@@ -10,11 +10,11 @@ import { createGuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { createManualClock, UserError } from "../../kernel/index.ts";
 import { VIDEO_CHANGED } from "../videos/known.ts";
 import { createUploadsTable } from "./uploads-table.ts";
-import { ACCOUNT, openUploadsWorld, VIDEO_HEAD, type UploadsWorldOptions } from "./uploads.testing.ts";
+import { ACCOUNT, openUploadsFixture, VIDEO_HEAD, type UploadsFixtureOptions } from "./uploads.testing.ts";
 
-async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) {
+async function open(t: TestContext, options: Partial<UploadsFixtureOptions> = {}) {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "reelpost-copies-"));
-  const world = await openUploadsWorld({ ...options, folder });
+  const world = await openUploadsFixture({ ...options, folder });
   t.after(async () => {
     await world.close();
     rmSync(folder, { recursive: true, force: true });
@@ -97,7 +97,7 @@ test("an interrupted copy resumes where it stopped, even after a process restart
   });
   const folder = mkdtempSync(join(tmpdir(), "reelpost-copies-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const first = await openUploadsWorld({ folder });
+  const first = await openUploadsFixture({ folder });
   first.uploads.start();
   const { uid } = await first.uploads.copy(ACCOUNT, { url: origin.url });
   await waiting.promise;

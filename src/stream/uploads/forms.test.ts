@@ -13,11 +13,11 @@ import { openSqlite } from "../../store/index.ts";
 import { mountSmallDisk } from "../../../test/support/small-disk.ts";
 import { readStreamedForm } from "./form.ts";
 import { createUploadsTable, NO_DATA_YET } from "./uploads-table.ts";
-import { ACCOUNT, openUploadsWorld, VIDEO_HEAD, type UploadsWorldOptions } from "./uploads.testing.ts";
+import { ACCOUNT, openUploadsFixture, VIDEO_HEAD, type UploadsFixtureOptions } from "./uploads.testing.ts";
 
-async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) {
+async function open(t: TestContext, options: Partial<UploadsFixtureOptions> = {}) {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "reelpost-forms-"));
-  const world = await openUploadsWorld({ folder, ...options });
+  const world = await openUploadsFixture({ folder, ...options });
   t.after(async () => {
     await world.close();
     rmSync(folder, { recursive: true, force: true });
@@ -228,7 +228,7 @@ test("a one-time URL accepts one form before it expires, and responds with the A
 test("a stored form is neither overwritten nor removed by another form that arrives at another process", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-forms-"));
   const { uploads, send, videos, objects, db } = await open(t, { folder });
-  const other = await openUploadsWorld({ folder });
+  const other = await openUploadsFixture({ folder });
   t.after(() => other.close());
   const table = createUploadsTable(db);
   const keysOf = async (uid: string) => {

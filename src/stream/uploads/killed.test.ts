@@ -9,7 +9,7 @@ import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import * as tus from "tus-js-client";
 import { freePort } from "../../../test/support/free-ports.ts";
-import { openUploadsWorld, VIDEO_HEAD } from "./uploads.testing.ts";
+import { openUploadsFixture, VIDEO_HEAD } from "./uploads.testing.ts";
 
 const MIB = 1024 * 1024;
 
@@ -81,7 +81,7 @@ test(
     // The last response has arrived, so all its data is stored.
     await kill();
     assert.equal(kills, 4);
-    const world = await openUploadsWorld({ folder });
+    const world = await openUploadsFixture({ folder });
     t.after(world.close);
     const video = (await world.videos.find(uid!))!;
     assert.deepEqual([video.state, video.size], ["queued", bytes.length]);
@@ -95,7 +95,7 @@ test("an upload that was complete when the server died before recording it is re
   const bytes = VIDEO_HEAD.subarray(0, 10);
   const made: string[] = [];
   {
-    const { base, uploads, objects, close } = await openUploadsWorld({ folder });
+    const { base, uploads, objects, close } = await openUploadsFixture({ folder });
     const create = async () =>
       (
         await fetch(`${base}/tus`, { method: "POST", headers: { "tus-resumable": "1.0.0", "upload-length": "10" } })
@@ -108,7 +108,7 @@ test("an upload that was complete when the server died before recording it is re
     await uploads.close();
     await close();
   }
-  const world = await openUploadsWorld({ folder });
+  const world = await openUploadsFixture({ folder });
   t.after(world.close);
   assert.deepEqual(await Promise.all(made.map(async (uid) => (await world.videos.find(uid))!.state)), [
     "queued",

@@ -2,7 +2,7 @@ import type { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 
 /** Number of bytes read for content sniffing. */
-export const HEAD_OCTETS = 4096;
+export const SNIFFED_BYTES = 4096;
 
 /** Magic bytes of non-media files. */
 const OTHER_FORMATS: [name: string, magic: string][] = [
@@ -29,7 +29,7 @@ const OTHER_FORMATS: [name: string, magic: string][] = [
 
 /**
  * Content sniffing: returns the reason why a file cannot be a video, without running ffprobe; undefined if it may be a
- * video. `head`: its first `HEAD_OCTETS` bytes; `isWhole`: the head is the complete file.
+ * video. `head`: its first `SNIFFED_BYTES` bytes; `isWhole`: the head is the complete file.
  */
 export function nonVideoReason(head: Uint8Array, isWhole: boolean): string | undefined {
   if (head.length === 0) return isWhole ? "it is empty" : undefined;
@@ -73,7 +73,7 @@ export async function* sniffed(
   const checkHead = (isWhole: boolean) => {
     const bytes = Buffer.concat(head!);
     head = undefined;
-    const reason = rejectionReason(bytes.subarray(0, HEAD_OCTETS), isWhole && bytes.length <= HEAD_OCTETS);
+    const reason = rejectionReason(bytes.subarray(0, SNIFFED_BYTES), isWhole && bytes.length <= SNIFFED_BYTES);
     if (reason !== undefined) throw streamErrors.notAVideo({ reason });
     return bytes;
   };
@@ -85,7 +85,7 @@ export async function* sniffed(
       continue;
     }
     head.push(chunk);
-    if (size >= HEAD_OCTETS) yield checkHead(false);
+    if (size >= SNIFFED_BYTES) yield checkHead(false);
   }
   if (head !== undefined) yield checkHead(endsFile(size));
 }

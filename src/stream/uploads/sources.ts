@@ -4,7 +4,7 @@ import { streamErrors } from "../errors.ts";
 import { mezzaninePrefix } from "../probe/index.ts";
 import type { Video } from "../videos/index.ts";
 import type { UploadsDeps } from "./deps.ts";
-import { HEAD_OCTETS, nonVideoReason, sniffed } from "./sniff.ts";
+import { SNIFFED_BYTES, nonVideoReason, sniffed } from "./sniff.ts";
 import { DEFERRED_LENGTH, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 import { UserError } from "../../kernel/index.ts";
 
@@ -97,8 +97,8 @@ export function createSources(
   async function sniffStored(row: UploadRow, length: number): Promise<void> {
     const object = await objects.open(keyOf(row));
     if (object === undefined) return;
-    const head = await buffer(object.read({ start: 0, end: Math.min(length, HEAD_OCTETS) - 1 }));
-    const reason = nonVideoReason(head, length <= HEAD_OCTETS);
+    const head = await buffer(object.read({ start: 0, end: Math.min(length, SNIFFED_BYTES) - 1 }));
+    const reason = nonVideoReason(head, length <= SNIFFED_BYTES);
     if (reason === undefined) return;
     await objects.delete([keyOf(row)]);
     await resetUpload(row);

@@ -4,15 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type TestContext } from "node:test";
-import { openUploadsWorld, type UploadsWorldOptions } from "./uploads.testing.ts";
+import { openUploadsFixture, type UploadsFixtureOptions } from "./uploads.testing.ts";
 
 export const MIB = 1024 * 1024;
 
 const HEADERS = { "tus-resumable": "1.0.0" };
 
-export async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) {
+export async function open(t: TestContext, options: Partial<UploadsFixtureOptions> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-uploads-"));
-  const world = await openUploadsWorld({ folder, ...options });
+  const world = await openUploadsFixture({ folder, ...options });
   t.after(async () => {
     await world.close();
     rmSync(folder, { recursive: true, force: true });

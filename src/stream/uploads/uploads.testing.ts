@@ -26,7 +26,7 @@ export const ACCOUNT = "a".repeat(32);
 /** A valid start of a video file; the rest is arbitrary. */
 export const VIDEO_HEAD = Buffer.from("000000206674797069736f6d", "hex");
 
-export interface UploadsWorldOptions {
+export interface UploadsFixtureOptions {
   folder: string;
   db?: Db;
   clock?: Clock;
@@ -38,13 +38,13 @@ export interface UploadsWorldOptions {
  * Opens the uploads service over HTTP, on real storage. Instead of the API, a POST to `/tus` (or `/direct`, with
  * direct_user) creates an upload, and one to `/form` is a form.
  */
-export async function openUploadsWorld({
+export async function openUploadsFixture({
   folder,
   db = openSqlite({ path: `${folder}/db.sqlite` }),
   clock = systemClock,
   port = 0,
   more,
-}: UploadsWorldOptions) {
+}: UploadsFixtureOptions) {
   await migrate(db, uploadsTestMigrations);
   const events = createLocalEvents({ log: silentLog });
   const objects = await openObjects({ folder: `${folder}/objects` });
@@ -120,4 +120,4 @@ export async function openUploadsWorld({
   };
 }
 
-export type UploadsWorld = Awaited<ReturnType<typeof openUploadsWorld>>;
+export type UploadsFixture = Awaited<ReturnType<typeof openUploadsFixture>>;

@@ -1,6 +1,6 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
-import { deletedAt, deletedBefore, removeDeletion, type VideosExecutor } from "./videos-table.ts";
+import { findDeletionTime, listDeletedBefore, removeDeletion, type VideosExecutor } from "./videos-table.ts";
 
 const DELETE_JOB = "stream.delete";
 
@@ -55,7 +55,7 @@ export function createDeletions({
   }
 
   async function run(uid: string): Promise<void> {
-    const deletionTime = await deletedAt(tables, uid);
+    const deletionTime = await findDeletionTime(tables, uid);
     if (deletionTime === undefined) return;
     for (const listener of listeners) await listener(uid);
     await removeObjects(uid);
@@ -70,7 +70,7 @@ export function createDeletions({
     onDeleted: (listener) => void listeners.push(listener),
     async recover() {
       // Most have a job: only overdue deletions may have lost it.
-      for (const uid of await deletedBefore(tables, clock.now() - WRITE_GRACE_MS - QUEUE_MARGIN_MS, BATCH))
+      for (const uid of await listDeletedBefore(tables, clock.now() - WRITE_GRACE_MS - QUEUE_MARGIN_MS, BATCH))
         await enqueue(uid);
     },
     start() {

@@ -1,10 +1,10 @@
 export { VIDEO_CHANGED } from "./known.ts";
 export { newVideo } from "./new-video.ts";
-export { notPlayableYet, notReady } from "./not-ready.ts";
+export { notPlayableError, notReadyError } from "./not-ready.ts";
 export type { CreatedBound, LiveVideos, VideoCatalog, VideoDraft, VideoFilter, Videos } from "./port.ts";
-export { validated, MAX_DELETION_DAYS } from "./rules.ts";
+export { validateChange, MAX_DELETION_DAYS } from "./rules.ts";
 export { showVideo, showWatermark } from "./show.ts";
-export { exceedsLimit, mayReopen, SETTLED } from "./states.ts";
+export { exceedsLimit, mayReopen, FINAL_STATES } from "./states.ts";
 export { createStreamUrls, type StreamUrls } from "./urls.ts";
 export {
   metaString as metaText,

@@ -25,7 +25,7 @@ const badField = (reason: string) => streamErrors.badParameter({ reason });
 const quoted = (value: unknown) => JSON.stringify(value)?.slice(0, 100) ?? String(value);
 
 /** Validates the input and returns it in the stored form. Throws badParameter. */
-export function validated<Change extends VideoChange>(change: Change, created: number, rules: VideoRules): Change {
+export function validateChange<Change extends VideoChange>(change: Change, created: number, rules: VideoRules): Change {
   const validChange = { ...change };
   if (change.creator !== undefined) validChange.creator = creatorOf(change.creator);
   if (change.meta !== undefined) checkMeta(change.meta);

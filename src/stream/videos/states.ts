@@ -12,7 +12,7 @@ const AWAITING_STATES: ReadonlySet<VideoState> = new Set(["pendingupload", "down
 /** States in which processing is pending or running on this server: they count towards the limit of queued videos. */
 export const IN_PROCESSING = ["downloading", "queued", "inprogress"] as const satisfies VideoState[];
 /** Final states, unless the user acts. */
-export const SETTLED: ReadonlySet<VideoState> = new Set(["ready", "error"]);
+export const FINAL_STATES: ReadonlySet<VideoState> = new Set(["ready", "error"]);
 
 /** Texts of the reasons that clients know. */
 const REASON_TEXTS: Record<ErrorReason, string> = {
@@ -143,7 +143,7 @@ export function withFile(
 }
 
 export function withFailure(video: Video, code: ErrorReason, text: string | undefined, now: number): Video | undefined {
-  if (SETTLED.has(video.state)) return undefined;
+  if (FINAL_STATES.has(video.state)) return undefined;
   return {
     ...video,
     state: "error",

@@ -15,7 +15,7 @@ const BATCH = 200;
 /** Maximum number of rounds; the remaining rows follow in the next sweep. */
 const MAX_ROUNDS = 50;
 
-export type Unfinished = Pick<VideoRow, "uid" | "state" | "source_key" | "job_id" | "touched_at" | "created_at">;
+export type UnfinishedVideo = Pick<VideoRow, "uid" | "state" | "source_key" | "job_id" | "touched_at" | "created_at">;
 type Expired = Pick<VideoRow, "uid" | "upload_expiry">;
 
 export type SweepTable = ReturnType<typeof createSweepTable>;
@@ -29,7 +29,7 @@ export function createSweepTable(tables: VideosExecutor) {
 
   return {
     /** Rows that have not been written since this time. */
-    unfinished: (before: number): AsyncGenerator<Unfinished> =>
+    unfinished: (before: number): AsyncGenerator<UnfinishedVideo> =>
       inBatches((after) => {
         const query = unfinishedQuery
           .where("touched_at", "<=", before)

@@ -1,7 +1,7 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db, Jobs } from "../../store/index.ts";
 import type { Deletions } from "./deletions.ts";
-import type { SweepTable, Unfinished } from "./sweep-table.ts";
+import type { SweepTable, UnfinishedVideo } from "./sweep-table.ts";
 import type { ErrorReason, Video } from "./video.ts";
 import { touchVideo } from "./videos-table.ts";
 
@@ -76,7 +76,7 @@ export function createVideoSweep({
     job_id: job,
     touched_at: touched,
     created_at: created,
-  }: Unfinished): Promise<void> {
+  }: UnfinishedVideo): Promise<void> {
     const now = clock.now();
     if (state === "downloading") return now - created < MAX_FETCH_MS ? undefined : fail(uid, "ERR_FETCH_ORIGIN_ERROR");
     if (source === null) return now - created < SOURCELESS_MS ? undefined : fail(uid, "ERR_UNKNOWN");

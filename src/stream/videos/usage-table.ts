@@ -24,7 +24,11 @@ function chargeOf(video: Video | undefined): Charge {
  * Updates the counters in the transaction that changes the row: `before` becomes `after`; each is undefined if the row
  * does not exist at that time.
  */
-export async function charge(tx: VideosExecutor, before: Video | undefined, after: Video | undefined): Promise<void> {
+export async function updateUsage(
+  tx: VideosExecutor,
+  before: Video | undefined,
+  after: Video | undefined,
+): Promise<void> {
   const { account } = (before ?? after)!;
   const [previousCharge, currentCharge] = [chargeOf(before), chargeOf(after)];
   const difference = {

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from "kysely";
 import { isHexId } from "../../kernel/index.ts";
-import { prepared, type Db, type Migration } from "../../store/index.ts";
+import { prepareQuery, type Db, type Migration } from "../../store/index.ts";
 import type { MediaModel } from "../model.ts";
 import { namesMigration } from "./names-table.ts";
 import { metaString, type ListedVideo, type Video, type VideoState } from "./video.ts";
@@ -232,7 +232,7 @@ export function fromListedRow(row: Omit<VideoRow, "model">): ListedVideo {
 }
 
 export const videoByUid = (db: VideosExecutor) => {
-  const find = prepared((arg) => db.selectFrom("stream_videos").selectAll().where("uid", "=", arg<string>("uid")));
+  const find = prepareQuery((arg) => db.selectFrom("stream_videos").selectAll().where("uid", "=", arg<string>("uid")));
   return async (uid: string): Promise<Video | undefined> => {
     if (!isHexId(uid)) return undefined;
     const { rows } = await db.executeQuery(find({ uid }).compile());
@@ -295,13 +295,13 @@ export async function moveToDeletions(
 }
 
 /** Resolves with the time of deletion; undefined if no data of the video is left. */
-export async function deletedAt(db: VideosExecutor, uid: string): Promise<number | undefined> {
+export async function findDeletionTime(db: VideosExecutor, uid: string): Promise<number | undefined> {
   return (await db.selectFrom("stream_deletions").select("deleted_at").where("uid", "=", uid).executeTakeFirst())
     ?.deleted_at;
 }
 
 /** Resolves with videos deleted before this time, oldest first, that may still have data. */
-export async function deletedBefore(db: VideosExecutor, time: number, maxRows: number): Promise<string[]> {
+export async function listDeletedBefore(db: VideosExecutor, time: number, maxRows: number): Promise<string[]> {
   const rows = await db
     .selectFrom("stream_deletions")
     .select("uid")

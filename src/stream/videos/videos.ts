@@ -9,7 +9,7 @@ import { countVideos, listVideos } from "./list-table.ts";
 import { newVideo } from "./new-video.ts";
 import type { LiveVideos, VideoCatalog, Videos } from "./port.ts";
 import { createProgressWriter } from "./progress.ts";
-import { validated } from "./rules.ts";
+import { validateChange } from "./rules.ts";
 import {
   IN_PROCESSING,
   withReopenedUpload,
@@ -24,11 +24,11 @@ import {
 } from "./states.ts";
 import { createVideoSweep } from "./sweep.ts";
 import { createSweepTable } from "./sweep-table.ts";
-import { charge, readUsage } from "./usage-table.ts";
+import { updateUsage, readUsage } from "./usage-table.ts";
 import type { Video } from "./video.ts";
 import {
   countUnfinished,
-  deletedAt,
+  findDeletionTime,
   insertVideo,
   moveToDeletions,
   recordJob,
@@ -127,7 +127,7 @@ export function createVideos(deps: VideosDeps): VideosModule {
         ...(isSettled && { told: 0 as const }),
         ...(isReopened && { told: 1 as const }),
       });
-      await charge(tx, before, next);
+      await updateUsage(tx, before, next);
       return next;
     });
     if (after !== undefined) cache.invalidate(uid);
@@ -192,7 +192,7 @@ export function createVideos(deps: VideosDeps): VideosModule {
       const video = await videoByUid(tx)(uid);
       if (video === undefined || !canRemove(video)) return false;
       await moveToDeletions(tx, video, clock.now());
-      await charge(tx, video, undefined);
+      await updateUsage(tx, video, undefined);
       return true;
     });
     if (!isDeleted) return false;
@@ -216,13 +216,13 @@ export function createVideos(deps: VideosDeps): VideosModule {
     },
     async begin(account, uid, draft) {
       const now = clock.now();
-      const video = newVideo({ uid, account, now, state: "live-inprogress" }, validated(draft, now, rules));
+      const video = newVideo({ uid, account, now, state: "live-inprogress" }, validateChange(draft, now, rules));
       const storedVideo = await db.transaction<VideoTables, Video>(async (tx) => {
         const before = await videoByUid(tx)(uid);
         if (before !== undefined) return before;
         await checkQuota(tx, account, 0);
         await insertVideo(tx, video, now);
-        await charge(tx, undefined, video);
+        await updateUsage(tx, undefined, video);
         return video;
       });
       cache.invalidate(uid);
@@ -249,7 +249,7 @@ export function createVideos(deps: VideosDeps): VideosModule {
     live,
     async create(account, draft, state = "pendingupload", chosenUid) {
       const now = clock.now();
-      const video = newVideo({ uid: chosenUid ?? ids.hex(), account, now, state }, validated(draft, now, rules));
+      const video = newVideo({ uid: chosenUid ?? ids.hex(), account, now, state }, validateChange(draft, now, rules));
       await db.transaction<VideoTables, void>(async (tx) => {
         if ((await countUnfinished(tx, account, IN_PROCESSING, settings.max_queued)) >= settings.max_queued)
           throw streamErrors.tooManyQueued({ limit: settings.max_queued, retryAfter: RETRY_SECONDS });
@@ -258,11 +258,11 @@ export function createVideos(deps: VideosDeps): VideosModule {
         await checkQuota(tx, account, video.maxDurationSeconds ?? 0);
         if (
           chosenUid !== undefined &&
-          ((await videoByUid(tx)(chosenUid)) !== undefined || (await deletedAt(tx, chosenUid)) !== undefined)
+          ((await videoByUid(tx)(chosenUid)) !== undefined || (await findDeletionTime(tx, chosenUid)) !== undefined)
         )
           throw streamErrors.idTaken({ uid: chosenUid });
         await insertVideo(tx, video, now);
-        await charge(tx, undefined, video);
+        await updateUsage(tx, undefined, video);
       });
       cache.invalidate(video.uid);
       return video;
@@ -279,7 +279,7 @@ export function createVideos(deps: VideosDeps): VideosModule {
       const after = await db.transaction<VideoTables, Video>(async (tx) => {
         const before = await videoByUid(tx)(uid);
         if (before?.account !== account) throw streamErrors.videoNotFound({ uid });
-        const { publicDetails, ...change } = validated(given, before.created, rules);
+        const { publicDetails, ...change } = validateChange(given, before.created, rules);
         const next: Video = {
           ...before,
           ...change,
@@ -290,7 +290,7 @@ export function createVideos(deps: VideosDeps): VideosModule {
         if (addedSeconds > 0 && before.duration < 0 && before.state !== "error")
           await checkQuota(tx, account, addedSeconds);
         await updateVideo(tx, next, { touched_at: clock.now() });
-        await charge(tx, before, next);
+        await updateUsage(tx, before, next);
         return next;
       });
       cache.invalidate(uid);

@@ -1,4 +1,4 @@
-import type { Viewing } from "../delivery/index.ts";
+import type { DeliveryContext } from "../delivery/index.ts";
 import { MAIN_AUDIO, SOURCE_RENDITION } from "../model.ts";
 import { SOURCE_AUDIO, type SourceRung } from "../playback/index.ts";
 
@@ -6,7 +6,7 @@ import { SOURCE_AUDIO, type SourceRung } from "../playback/index.ts";
  * Seconds of video in the response to a segment request: 0 if not counted, undefined if this function does not know the
  * segment.
  */
-export type SegmentLength = (viewing: Pick<Viewing, "video" | "params">) => Promise<number | undefined>;
+export type SegmentLength = (viewing: Pick<DeliveryContext, "video" | "params">) => Promise<number | undefined>;
 
 /** Combines several length functions: returns the first known length. */
 export const firstLength =

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { createGroupCommitter, prepared, type Db, type Migration } from "../../store/index.ts";
+import { createGroupCommitter, prepareQuery, type Db, type Migration } from "../../store/index.ts";
 
 interface ViewedTables {
   stream_viewed: {
@@ -36,7 +36,7 @@ export interface ViewedHour {
 export function createViewedTable(db: Db) {
   const tables = db.tables<ViewedTables>();
   const commits = createGroupCommitter(db);
-  const add = prepared((arg) =>
+  const add = prepareQuery((arg) =>
     tables
       .insertInto("stream_viewed")
       .values({ account_id: arg("account"), hour: arg("hour"), viewed_ms: arg("ms") })

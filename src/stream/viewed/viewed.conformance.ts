@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
-import type { Viewing } from "../delivery/route.ts";
+import type { DeliveryContext } from "../delivery/route.ts";
 import { testModel, testVideo } from "../videos/videos.testing.ts";
 import { createUploadedLength } from "./length.ts";
 import { createViewedMinutes } from "./viewed.ts";
@@ -98,7 +98,7 @@ export function viewedConformance(engine: TestEngine): void {
         params: { rendition, file },
         request: { method },
         response: { statusCode },
-      } as unknown as Viewing;
+      } as unknown as DeliveryContext;
       await viewed
         .watch({ path: "segments/{rendition}/{file}", purpose: "play", handle: async () => {} }, length)
         .handle(viewing);

@@ -1,6 +1,6 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
-import type { DeliveryRoute, Viewing } from "../delivery/index.ts";
+import type { DeliveryRoute, DeliveryContext } from "../delivery/index.ts";
 import type { SegmentLength } from "./length.ts";
 import { startOfPeriod, nextPeriodStart, type Period } from "./periods.ts";
 import { createViewedTable, type ViewedHour } from "./viewed-table.ts";
@@ -14,7 +14,7 @@ export interface ViewedMinutes {
   watch(
     route: DeliveryRoute,
     length: SegmentLength,
-    onSegment?: (viewing: Viewing, seconds: number) => void,
+    onSegment?: (viewing: DeliveryContext, seconds: number) => void,
   ): DeliveryRoute;
   record(account: string, seconds: number): void;
   /**

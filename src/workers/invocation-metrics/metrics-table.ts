@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from "kysely";
 import {
   createGroupCommitter,
   deleteOldSums,
-  prepared,
+  prepareQuery,
   readSums,
   roundedTime,
   startOf,
@@ -141,7 +141,7 @@ export function createMetricsTable(db: Db, periods: readonly SumPeriod[]) {
   });
   const larger = (column: string) =>
     sql<number>`case when ${sql.ref(`excluded.${column}`)} > ${sql.ref(`worker_invocations.${column}`)} then ${sql.ref(`excluded.${column}`)} else ${sql.ref(`worker_invocations.${column}`)} end`;
-  const addSums = prepared((arg) =>
+  const addSums = prepareQuery((arg) =>
     tables
       .insertInto("worker_invocations")
       .values({
@@ -166,7 +166,7 @@ export function createMetricsTable(db: Db, periods: readonly SumPeriod[]) {
         })),
       ),
   );
-  const addTimes = prepared((arg) =>
+  const addTimes = prepareQuery((arg) =>
     tables
       .insertInto("worker_invocation_times")
       .values({ ...keyOf(arg), kind: arg("kind"), bucket: arg("bucket"), invocations: arg("invocations") })

@@ -52,4 +52,6 @@ export const createDeadLetters = ({ table, queues, events, clock, log }: DeadLet
 });
 
 /** Returns the column values of a message that is redelivered after `delay` seconds. */
-export const retryLater = (now: number, delay: number): Pick<MessageRow, "due_at"> => ({ due_at: now + delay * 1000 });
+export const retryColumns = (now: number, delay: number): Pick<MessageRow, "due_at"> => ({
+  due_at: now + delay * 1000,
+});

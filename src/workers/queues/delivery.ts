@@ -1,6 +1,6 @@
 import { messageOf as errorText, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { QueueBatch, QueueOutcome } from "../runtime/port.ts";
-import { retryLater, type DeadLetters } from "./dead-letters.ts";
+import { retryColumns, type DeadLetters } from "./dead-letters.ts";
 import { decideBatch } from "./decide.ts";
 import type { FairSlots } from "./fair-slots.ts";
 import { queueLimits } from "./limits.ts";
@@ -166,7 +166,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
     const now = clock.now();
     await Promise.all([
       table.acknowledge(batch, acknowledged),
-      ...[...retried].map(([delay, messageIds]) => table.release(batch, messageIds, retryLater(now, delay))),
+      ...[...retried].map(([delay, messageIds]) => table.release(batch, messageIds, retryColumns(now, delay))),
       deadLetters.move(current, consumer, batch, deadLetterIds),
     ]);
   }

@@ -1,4 +1,4 @@
-import { prepared, type Db } from "../../store/index.ts";
+import { prepareQuery, type Db } from "../../store/index.ts";
 import type { MessageRow, QueueTables } from "./schema.ts";
 
 /** Queries for queue messages. These statements do all coordination, so any number of processes may run them. */
@@ -17,7 +17,7 @@ const DELETE_BATCH_SIZE = 500;
 export function createMessagesTable(db: Db) {
   const tables = db.tables<QueueTables>();
   const ids = tables.selectFrom("queue_messages").select("id");
-  const selectDueTimes = prepared((arg) =>
+  const selectDueTimes = prepareQuery((arg) =>
     tables
       .selectFrom("queue_messages")
       .select("due_at")

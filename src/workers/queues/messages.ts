@@ -7,7 +7,7 @@ import type { MessagesTable } from "./messages-table.ts";
 import type { NewMessage, QueueContentType, QueueMessage, QueueMessages } from "./port.ts";
 import { QUEUES_TOPIC } from "./queues.ts";
 import type { MessageRow } from "./schema.ts";
-import { retryLater, type DeadLetters } from "./dead-letters.ts";
+import { retryColumns, type DeadLetters } from "./dead-letters.ts";
 import type { QueuesTable } from "./queues-table.ts";
 
 interface MessagesDeps {
@@ -101,7 +101,7 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
             const row = await table.findLeased(id, token);
             if (row === undefined || row.queue_id !== queue.id) return 0;
             if (row.attempts > consumer.maxRetries) return deadLetters.move(queue, consumer, token, [row]);
-            return table.release(token, [id], retryLater(clock.now(), delay ?? consumer.retryDelay ?? 0));
+            return table.release(token, [id], retryColumns(clock.now(), delay ?? consumer.retryDelay ?? 0));
           }),
         ),
       );

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from "kysely";
 import { offsetOf, type PageRequest } from "../../kernel/index.ts";
-import { isUniqueViolation, prepared, type Db } from "../../store/index.ts";
+import { isUniqueViolation, prepareQuery, type Db } from "../../store/index.ts";
 import type { ScriptRename } from "../scripts/references.ts";
 import type { ConsumerRow, QueueRow, QueueTables } from "./schema.ts";
 
@@ -13,7 +13,7 @@ type CreateResult = { row: QueueRow; created: boolean } | "too many";
 
 export function createQueuesTable(db: Db) {
   const tables = db.tables<QueueTables>();
-  const byName = prepared((arg) =>
+  const byName = prepareQuery((arg) =>
     tables
       .selectFrom("queues")
       .selectAll()

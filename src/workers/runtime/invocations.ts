@@ -8,7 +8,7 @@ import {
   exceptionsOf,
   invocationIdOf,
   isObjectEvent,
-  isQuestion,
+  isStartupQuery,
   logsOf,
   invocationOutcome,
   objectInvocationOf,
@@ -165,7 +165,7 @@ export function createInvocations({
     },
     tail(items) {
       for (const item of items) {
-        if (isQuestion(item)) continue;
+        if (isStartupQuery(item)) continue;
         const id = invocationIdOf(item);
         const entry = id === undefined ? undefined : pending.get(id);
         if (entry === undefined) {

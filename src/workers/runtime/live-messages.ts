@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { UserError, messageOf, type Ids, type Log } from "../../kernel/index.ts";
-import type { BuiltMail, EmailSendResult } from "../ports.ts";
+import type { MailBuilderFields, EmailSendResult } from "../ports.ts";
 import { drain } from "../bindings/body.ts";
 import { readJsonBody, sendError, sendJson } from "../bindings/http.ts";
 import type { InboundMail, MailActions } from "./port.ts";
@@ -51,7 +51,7 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
       case "/reply":
         return actions.reply({ from: searchParams.get("from") ?? "", to: searchParams.get("to") ?? "", raw: request });
       case "/reply-built":
-        return actions.replyBuilt((await readJsonBody(request, MAX_MESSAGE_BYTES)) as BuiltMail);
+        return actions.replyBuilt((await readJsonBody(request, MAX_MESSAGE_BYTES)) as MailBuilderFields);
       default:
         throw new Error(`no such action: ${pathname}`);
     }

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { workerErrors } from "../errors.ts";
-import type { BuiltMail, InboundMail, Invocation, MailActions, WorkerRuntime } from "../index.ts";
+import type { MailBuilderFields, InboundMail, Invocation, MailActions, WorkerRuntime } from "../index.ts";
 import { mailOf, noActions, scriptOf, startRuntime } from "./runtime.testing.ts";
 
 describe("a message in a worker", () => {
@@ -112,7 +112,7 @@ describe("a message in a worker", () => {
 
   it("is answered with an EmailMessage or a builder, including binary attachments", async () => {
     const raws: string[] = [];
-    const built: BuiltMail[] = [];
+    const built: MailBuilderFields[] = [];
     const actions: MailActions = {
       ...noActions,
       async reply({ from, to, raw }) {

@@ -9,7 +9,7 @@ import type { ClientOf } from "./client.ts";
 import { INTERNAL_HEADER_PREFIX, OBJECT_HEADER } from "./inside/shared.ts";
 import type { InvocationOutcome } from "./port.ts";
 import { RAY_HEADER } from "./tail-items.ts";
-import { upload } from "./upload.ts";
+import { forwardRequestBody } from "./upload.ts";
 
 interface Passthrough {
   /** Resolves when the response has ended; responds with 502/503 if the process dies before responding. */
@@ -108,7 +108,7 @@ export function createHttpPassthrough({
         upstreamRequest.once("response", resolve).once("error", reject),
       );
       responsePromise.catch(() => {});
-      upload(request, upstreamRequest);
+      forwardRequestBody(request, upstreamRequest);
       try {
         const upstreamResponse = await responsePromise;
         upstreamResponse.once("error", () => (hasFailed = true));

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex, Readable } from "node:stream";
-import type { BuiltMail, EmailSendResult } from "../ports.ts";
+import type { MailBuilderFields, EmailSendResult } from "../ports.ts";
 import type { QueueMessage, QueueMetrics } from "../queues/port.ts";
 import type { QueueVerdict } from "./inside/shared.ts";
 import type { ObjectStorage } from "../objects/storage.ts";
@@ -121,7 +121,7 @@ export interface InboundMail {
 export interface MailActions {
   forward(recipient: string, headers: [name: string, value: string][]): Promise<EmailSendResult>;
   reply(mail: { from: string; to: string; raw: Readable }): Promise<EmailSendResult>;
-  replyBuilt(mail: BuiltMail): Promise<EmailSendResult>;
+  replyBuilt(mail: MailBuilderFields): Promise<EmailSendResult>;
 }
 
 export interface InvocationOutcome {

@@ -13,7 +13,7 @@ import { createD1Service } from "../bindings/d1/index.ts";
 import { createKvService, kvMigrations, type KvService } from "../bindings/kv/index.ts";
 import { createR2Service, r2Migrations, type R2Service } from "../bindings/r2/index.ts";
 import { createSendEmailService } from "../bindings/send-email/service.ts";
-import type { Binding, BuiltMail, Invocation, MailActions, WorkerRuntime, WorkerScript } from "../index.ts";
+import type { Binding, MailBuilderFields, Invocation, MailActions, WorkerRuntime, WorkerScript } from "../index.ts";
 import { loadIsolateModules } from "./isolate-modules.ts";
 import { mailOf, noActions, noServices, scriptOf, startRuntime } from "./runtime.testing.ts";
 
@@ -33,7 +33,7 @@ describe("a script in service-worker format", () => {
   let services: { kv: KvService; r2: R2Service; d1: ReturnType<typeof createD1Service> };
   let runtime: WorkerRuntime;
   let base: string;
-  const sent: { built?: BuiltMail; raw?: string; binding: string }[] = [];
+  const sent: { built?: MailBuilderFields; raw?: string; binding: string }[] = [];
   const invocations: Invocation[] = [];
   const server = createServer((request, response) => void runtime.fetch("test", request, response));
 

@@ -87,7 +87,7 @@ const HANDLERS: RequestedEvent = "handlers";
  * True for the server's own call to a worker that was just started. The call is not an invocation to report, but on a
  * busy machine workerd includes it in a tail.
  */
-export const isQuestion = (item: TraceItem): boolean =>
+export const isStartupQuery = (item: TraceItem): boolean =>
   item.entrypoint === MAIL_ENTRYPOINT && item.event?.request?.headers[EVENT_HEADER] === HANDLERS;
 
 export const logsOf = (item: TraceItem, mapStack: StackMapper): Invocation["logs"] =>

@@ -6,7 +6,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
  * peer closes the connection; the rest is then read and discarded (RFC 9112 9.3). Unlike a pipeline it never destroys
  * `request`, whose connection is still needed for the response.
  */
-export function upload(request: IncomingMessage, upstreamRequest: ClientRequest): void {
+export function forwardRequestBody(request: IncomingMessage, upstreamRequest: ClientRequest): void {
   let isStopped = false;
   let hasEnded = false;
   let isWriting = false;

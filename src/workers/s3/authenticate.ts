@@ -27,7 +27,7 @@ export interface S3Key {
 export type FindS3Key = (accessKeyId: string, ip: string | undefined) => Promise<S3Key | undefined>;
 
 /** How the body of a request is signed. */
-export type Payload =
+export type PayloadSigning =
   | { kind: "hashed"; sha256: string }
   | { kind: "unsigned" }
   | { kind: "chunked"; signing?: ChunkSigning; trailer: boolean };
@@ -35,7 +35,7 @@ export type Payload =
 interface Authentication {
   accessKeyId: string;
   key: S3Key;
-  payload: Payload;
+  payload: PayloadSigning;
 }
 
 interface S3Request {
@@ -149,7 +149,7 @@ function checkSignedHeaders(
   if (unsignedHeader !== undefined) throw s3Errors.accessDenied({ why: `the header ${unsignedHeader} is not signed` });
 }
 
-function payloadOf(hash: string, { scope, time, signature }: SignatureParameters, secret: string): Payload {
+function payloadOf(hash: string, { scope, time, signature }: SignatureParameters, secret: string): PayloadSigning {
   const createSigningContext = () => ({ key: signingKey(secret, scope), scope, time, seedSignature: signature });
   switch (hash) {
     case "UNSIGNED-PAYLOAD":

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { ChunkError, decodeChunks } from "../../protocol/aws-sigv4/index.ts";
-import type { Payload } from "./authenticate.ts";
+import type { PayloadSigning } from "./authenticate.ts";
 import type { BodyMemoryLease } from "./body-memory.ts";
 import { CHECKSUM_BYTES, createChecksum, isS3Checksum, type Checksum, type S3Checksum } from "./checksums.ts";
 import { s3Errors } from "./errors.ts";
@@ -29,7 +29,7 @@ export interface S3Body {
 export function s3Body(
   request: IncomingMessage,
   headers: Headers,
-  payload: Payload,
+  payload: PayloadSigning,
   confirm: () => Promise<void>,
 ): S3Body {
   const checks = readChecks(headers);

@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from "kysely";
 import { readPage, type PageRequest } from "../../kernel/index.ts";
-import { prepared, rowCount } from "../../store/index.ts";
+import { prepareQuery, rowCount } from "../../store/index.ts";
 import type { ScriptSettings } from "./port.ts";
 import { SCRIPT_COUNTS, type ScriptsTables } from "./schema.ts";
 
@@ -35,7 +35,7 @@ export const findScript = async (tables: Tables, account: string, name: string):
 
 /** Like findScript(), but outside a transaction, for frequent callers. */
 export function scriptReader(tables: Tables): (account: string, name: string) => Promise<ScriptRecord | undefined> {
-  const find = prepared((arg) =>
+  const find = prepareQuery((arg) =>
     tables
       .selectFrom("worker_scripts")
       .selectAll()

@@ -1,4 +1,4 @@
-import { prepared } from "../../store/index.ts";
+import { prepareQuery } from "../../store/index.ts";
 import type { ScriptRef } from "./port.ts";
 import type { Tables } from "./scripts-table.ts";
 
@@ -35,7 +35,7 @@ export async function removeSubdomain(tables: Tables, account: string): Promise<
  * host.
  */
 export function subdomainReader(tables: Tables): (label: string, name: string) => Promise<ScriptRef | undefined> {
-  const find = prepared((arg) =>
+  const find = prepareQuery((arg) =>
     tables
       .selectFrom("worker_subdomains")
       .innerJoin("worker_scripts", "worker_scripts.account_id", "worker_subdomains.account_id")

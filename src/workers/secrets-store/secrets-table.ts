@@ -1,5 +1,5 @@
 import type { Kysely } from "kysely";
-import { isUniqueViolation, prepared, type Db } from "../../store/index.ts";
+import { isUniqueViolation, prepareQuery, type Db } from "../../store/index.ts";
 import type { SecretRow, SecretsStoreTables, StoreRow } from "./schema.ts";
 
 export type SecretMetadataRow = Omit<SecretRow, "value">;
@@ -19,7 +19,7 @@ const METADATA_COLUMNS = [
 
 export function createSecretsTable(db: Db) {
   const tables = db.tables<SecretsStoreTables>();
-  const byName = prepared((arg) =>
+  const byName = prepareQuery((arg) =>
     tables
       .selectFrom("store_secrets")
       .selectAll()

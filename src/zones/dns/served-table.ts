@@ -1,5 +1,5 @@
-import { prepared, type Db } from "../../store/index.ts";
-import { reversed } from "../records/records-table.ts";
+import { prepareQuery, type Db } from "../../store/index.ts";
+import { reverseLabels } from "../records/records-table.ts";
 import type { RecordSettings } from "../records/types.ts";
 import type { ZoneTables } from "../tables.ts";
 
@@ -16,7 +16,7 @@ export interface ServedRow {
 export function createServedReads(db: Db) {
   const tables = db.tables<ZoneTables>();
   // "." and "/" are adjacent characters: the range between them holds the names below.
-  const selectDescendants = prepared((arg) =>
+  const selectDescendants = prepareQuery((arg) =>
     tables
       .selectFrom("dns_records")
       .select("type")
@@ -25,7 +25,7 @@ export function createServedReads(db: Db) {
       .where("reversed", "<", arg<string>("to"))
       .limit(1),
   );
-  const selectAt = prepared((arg) =>
+  const selectAt = prepareQuery((arg) =>
     tables
       .selectFrom("dns_records")
       .select("type")
@@ -44,7 +44,7 @@ export function createServedReads(db: Db) {
           .where("name", "in", names),
       ),
     async occupied(zone: string, name: string): Promise<boolean> {
-      const path = reversed(name);
+      const path = reverseLabels(name);
       if ((await db.read(selectAt({ zone, name: path }))).length > 0) return true;
       return (await db.read(selectDescendants({ zone, from: `${path}.`, to: `${path}/` }))).length > 0;
     },

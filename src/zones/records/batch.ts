@@ -1,5 +1,5 @@
 import { zoneErrors } from "../errors.ts";
-import { recordDraft, patched, type ChangeRecords } from "./change.ts";
+import { recordDraft, mergePatch, type ChangeRecords } from "./change.ts";
 import type { DnsRecord, RecordRequest, RecordZone } from "./types.ts";
 
 export interface Batch {
@@ -31,7 +31,7 @@ export async function runBatch(
     for (const id of deletes) batchResult.deletes.push(await steps.remove(await steps.changeable(id)));
     for (const { id, change: recordChange } of patches) {
       const before = await steps.changeable(id);
-      batchResult.patches.push(await steps.replace(before, recordDraft(patched(before, recordChange), zone)));
+      batchResult.patches.push(await steps.replace(before, recordDraft(mergePatch(before, recordChange), zone)));
     }
     for (const [index, { id }] of puts.entries())
       batchResult.puts.push(await steps.replace(await steps.changeable(id), putDrafts[index]!));

@@ -151,7 +151,7 @@ export const newRecord = (
 });
 
 /** Merges changed fields into a complete request. */
-export function patched(record: DnsRecord, change: Partial<RecordRequest>): RecordRequest {
+export function mergePatch(record: DnsRecord, change: Partial<RecordRequest>): RecordRequest {
   const isSameType = change.type === undefined || change.type.toUpperCase() === record.type;
   const hasNewContent = change.content !== undefined && change.data === undefined;
   return {

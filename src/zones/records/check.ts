@@ -6,7 +6,7 @@ import {
   isWithin,
   layoutOf,
   MAX_NAME_LENGTH,
-  normalName,
+  normalizeName,
   octetsOf,
   readData,
   RecordDataError,
@@ -97,7 +97,7 @@ function recordName(givenName: string, zone: string): string {
   if (text === "@" || text === "") return zone;
   let name: string;
   try {
-    name = normalName(text);
+    name = normalizeName(text);
   } catch (err) {
     if (err instanceof DnsSyntaxError) throw new Invalid(9000, `DNS name is invalid: ${err.message}.`);
     throw err;

@@ -2,7 +2,7 @@ import { isIPv6, SocketAddress } from "node:net";
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import { offsetOf, readPage, type Page, type PageRequest } from "../../kernel/index.ts";
 import { quote } from "../../protocol/dns/index.ts";
-import { prepared } from "../../store/index.ts";
+import { prepareQuery } from "../../store/index.ts";
 import type { ZonesExecutor, ZoneTables } from "../tables.ts";
 import { likeText } from "../zones-table.ts";
 import { contentKey, RECORD_COLUMNS, recordCounts, sumOf, toRecord, type Read } from "./records-table.ts";
@@ -61,7 +61,7 @@ type Builder = ExpressionBuilder<ZoneTables, "dns_records">;
 export function createRecordLister(tables: ZonesExecutor, read: Read) {
   const counts = recordCounts(tables, read);
   const pageOf = (order: keyof typeof ORDERS, direction: "asc" | "desc") =>
-    prepared((arg) =>
+    prepareQuery((arg) =>
       orderQuery(
         tables.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", arg<string>("zone")),
         order,

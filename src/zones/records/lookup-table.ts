@@ -5,7 +5,7 @@ import { RECORD_COLUMNS, toRecord } from "./records-table.ts";
 import type { DnsRecord, RecordDraft, RecordZone } from "./types.ts";
 
 /** Resolves with the records of one component, by name. */
-export async function decodedRecords(db: ZonesExecutor, zone: string, owner: string): Promise<DnsRecord[]> {
+export async function listOwnedRecords(db: ZonesExecutor, zone: string, owner: string): Promise<DnsRecord[]> {
   return (
     await db
       .selectFrom("dns_records")
@@ -20,7 +20,7 @@ export async function decodedRecords(db: ZonesExecutor, zone: string, owner: str
 }
 
 /** Resolves with the stored record with the same meaning. */
-export async function sameRecord(
+export async function findSameRecord(
   db: ZonesExecutor,
   zone: RecordZone,
   draft: RecordDraft,

@@ -1,7 +1,7 @@
 import type { RecordType } from "../../protocol/dns/index.ts";
 import { recordDraft, type ChangeRecords } from "./change.ts";
 import { recordDigest } from "./check.ts";
-import { recordsAt, decodedRecords, sameRecord } from "./lookup-table.ts";
+import { recordsAt, listOwnedRecords, findSameRecord } from "./lookup-table.ts";
 import type { ZonesExecutor } from "../tables.ts";
 import type { DnsRecord, RecordDraft, RecordRequest, RecordZone } from "./types.ts";
 
@@ -55,15 +55,15 @@ export function createManagedRecords(tables: ZonesExecutor, change: ChangeRecord
       );
       const management = { managedBy: owner, locked, meta };
       return change(zone, async ({ tx, add, keep, remove }) => {
-        for (const record of await decodedRecords(tx, zone.id, owner))
+        for (const record of await listOwnedRecords(tx, zone.id, owner))
           if (!drafts.has(keyOf(record))) await remove(record);
         for (const draft of replacedRecords) {
-          const existingRecord = await sameRecord(tx, zone, draft);
+          const existingRecord = await findSameRecord(tx, zone, draft);
           if (existingRecord?.managedBy === null) await remove(existingRecord);
         }
         const keptRecords: DnsRecord[] = [];
         for (const draft of drafts.values()) {
-          const currentRecord = await sameRecord(tx, zone, draft);
+          const currentRecord = await findSameRecord(tx, zone, draft);
           if (currentRecord === undefined) keptRecords.push(await add(draft, management));
           else keptRecords.push(isTheirs(currentRecord, owner) ? await keep(currentRecord, management) : currentRecord);
         }
@@ -74,19 +74,19 @@ export function createManagedRecords(tables: ZonesExecutor, change: ChangeRecord
       change(zone, async ({ tx, add, keep, remove }) => {
         await check?.((name, type) => recordsAt(tx, zone.id, name, [type]));
         for (const draft of removedDrafts) {
-          const currentRecord = await sameRecord(tx, zone, draft);
+          const currentRecord = await findSameRecord(tx, zone, draft);
           if (currentRecord !== undefined && isTheirs(currentRecord, owner)) await remove(currentRecord);
         }
         const management = { managedBy: owner, locked, meta };
         for (const draft of addedDrafts) {
-          const there = await sameRecord(tx, zone, draft);
+          const there = await findSameRecord(tx, zone, draft);
           if (there === undefined) await add(draft, management);
           else if (isTheirs(there, owner)) await keep(there, management);
         }
       }),
     lock: (zone, owner, locked, names) =>
       change(zone, async ({ tx, keep }) => {
-        const ownedRecords = (await decodedRecords(tx, zone.id, owner)).filter(
+        const ownedRecords = (await listOwnedRecords(tx, zone.id, owner)).filter(
           ({ name }) => names === undefined || names.includes(name),
         );
         for (const record of ownedRecords) await keep(record, { managedBy: owner, locked, meta: record.meta });
@@ -94,11 +94,11 @@ export function createManagedRecords(tables: ZonesExecutor, change: ChangeRecord
       }),
     remove: (zone, owner) =>
       change(zone, async ({ tx, remove }) => {
-        const ownedRecords = await decodedRecords(tx, zone.id, owner);
+        const ownedRecords = await listOwnedRecords(tx, zone.id, owner);
         for (const record of ownedRecords) await remove(record);
         return ownedRecords.length;
       }),
-    list: (zone, owner) => decodedRecords(tables, zone, owner),
+    list: (zone, owner) => listOwnedRecords(tables, zone, owner),
     at: (zone, name, types, limit) => recordsAt(tables, zone, name, types, limit),
   };
 }

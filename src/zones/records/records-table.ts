@@ -1,5 +1,5 @@
 import { sql, type Compilable, type Insertable } from "kysely";
-import { prepared } from "../../store/index.ts";
+import { prepareQuery } from "../../store/index.ts";
 import type { RecordType } from "../../protocol/dns/index.ts";
 import type { ZonesExecutor, ZoneTables } from "../tables.ts";
 import { recordDigest } from "./check.ts";
@@ -45,7 +45,7 @@ const createReader =
     (await tables.executeQuery(query.compile())).rows;
 
 export const recordById = (tables: ZonesExecutor, read = createReader(tables)) => {
-  const find = prepared((arg) =>
+  const find = prepareQuery((arg) =>
     tables
       .selectFrom("dns_records")
       .select(RECORD_COLUMNS)
@@ -142,7 +142,7 @@ async function count(tx: ZonesExecutor, zone: string, type: string, delta: numbe
 
 /** Counts by type; their sum is the number of records in the zone. */
 export const recordCounts = (tables: ZonesExecutor, read = createReader(tables)) => {
-  const find = prepared((arg) =>
+  const find = prepareQuery((arg) =>
     tables.selectFrom("dns_record_counts").select(["type", "records"]).where("zone_id", "=", arg<string>("zone")),
   );
   return async (zone: string): Promise<Map<string, number>> =>
@@ -152,7 +152,7 @@ export const recordCounts = (tables: ZonesExecutor, read = createReader(tables))
 export const sumOf = (counts: Map<string, number>): number =>
   [...counts.values()].reduce((sum, records) => sum + records, 0);
 
-export const reversed = (name: string): string => name.split(".").reverse().join(".");
+export const reverseLabels = (name: string): string => name.split(".").reverse().join(".");
 
 const json = (value: object | null): string | null =>
   value === null || (Array.isArray(value) && value.length === 0) ? null : JSON.stringify(value);
@@ -163,7 +163,7 @@ const toRow = (record: DnsRecord): Insertable<Row> & Row => ({
   account_id: record.account,
   type: record.type,
   name: record.name,
-  reversed: reversed(record.name),
+  reversed: reverseLabels(record.name),
   content: record.content,
   written: record.written,
   content_key: contentKey(record.content),

@@ -4,13 +4,13 @@ import { zoneErrors } from "../errors.ts";
 import type { ZoneTables } from "../tables.ts";
 import type { Zone } from "../types.ts";
 import { runBatch, type Batch, type BatchResult } from "./batch.ts";
-import { createRecordChanges, recordDraft, patched, type RecordChangeDeps } from "./change.ts";
+import { createRecordChanges, recordDraft, mergePatch, type RecordChangeDeps } from "./change.ts";
 import { allRecords, createRecordLister, type RecordQuery } from "./list-table.ts";
 import { createManagedRecords, type ManagedRecords } from "./managed.ts";
 import { recordById, recordCounts, sumOf } from "./records-table.ts";
 import { addMissing } from "./add-missing.ts";
 import type { DnsRecord, RecordRequest, RecordZone } from "./types.ts";
-import { readImport, recordLine, zoneFileHead } from "./zone-file.ts";
+import { readImport, recordLine, zoneFileHeader } from "./zone-file.ts";
 
 export interface Records {
   /**
@@ -67,7 +67,7 @@ export function createRecords(deps: RecordChangeDeps & { db: Db }): Records {
     update: (zone, id, recordChange) =>
       change(zone, async ({ changeable, replace }) => {
         const before = await changeable(id);
-        return replace(before, recordDraft(patched(before, recordChange), zone));
+        return replace(before, recordDraft(mergePatch(before, recordChange), zone));
       }),
     delete: (zone, id) => change(zone, async ({ changeable, remove }) => void (await remove(await changeable(id)))),
     batch: (zone, batch) => runBatch(change, zone, batch),
@@ -79,7 +79,7 @@ export function createRecords(deps: RecordChangeDeps & { db: Db }): Records {
       return { added: addedCount, parsed };
     },
     async *export(zone) {
-      yield zoneFileHead(zone);
+      yield zoneFileHeader(zone);
       for await (const records of allRecords(tables, zone.id)) yield records.map(recordLine).join("");
     },
     usage: async (zone) => ({ records: sumOf(await counts(zone)), quota }),

@@ -16,7 +16,7 @@ import { AUTO_TTL, MAX_TTL, MIN_TTL, type DnsRecord, type RecordDraft } from "./
 const MARK = "cf_tags=";
 
 /** Returns the beginning of an exported zone: its SOA and NS records, which an import skips. */
-export const zoneFileHead = ({ name, nameServers, serial }: Zone): string =>
+export const zoneFileHeader = ({ name, nameServers, serial }: Zone): string =>
   `;; Domain: ${name}.\n$ORIGIN ${name}.\n\n` +
   (nameServers.length === 0
     ? ""

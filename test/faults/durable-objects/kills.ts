@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestContext } from "node:test";
-import { ask, createApi, TOKEN } from "../../e2e/serve-client.ts";
+import { sendHttpRequest, createApi, TOKEN } from "../../e2e/serve-client.ts";
 import { spawnServe, temporaryFolder } from "../../support/serve.ts";
 
 /**
@@ -63,7 +63,7 @@ export async function killRepeatedly(t: TestContext, { rounds, perRound }: { rou
     migrations: { new_tag: "v1", steps: [{ new_sqlite_classes: ["Ledger"] }] },
   });
   const call = async (path: string): Promise<unknown> => {
-    const { status, body } = await ask(server.ready, path, { host: HOST });
+    const { status, body } = await sendHttpRequest(server.ready, path, { host: HOST });
     if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
     return JSON.parse(body) as unknown;
   };

@@ -156,7 +156,7 @@ export async function readWhole(
   return { words, videoFrames: counted("video"), audioFrames: counted("audio") };
 }
 
-export const picturesOf = (runs: RecordedTrack[][]): number =>
+export const videoFrameCount = (runs: RecordedTrack[][]): number =>
   runs.reduce((sum, tracks) => sum + (tracks.find(({ kind }) => kind === "video")?.packets ?? 0), 0);
 
 function run(program: string, args: string[]): Promise<{ output: string; words: string }> {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import type { Scope } from "../../e2e/serve-client.ts";
 import type { SpawnServeOptions } from "../../support/serve.ts";
-import { settled, startVideoServer, until, type ShownVideo, type VideoServer } from "../stream/server.ts";
+import { waitForFinalState, startVideoServer, until, type ShownVideo, type VideoServer } from "../stream/server.ts";
 
 /** Fields of an input that the tests use. */
 export interface Input {
@@ -73,7 +73,7 @@ export async function startLiveServer(t: Scope, options: SpawnServeOptions = {})
       await until(async () => (await recordings(input)).length > 0, "there is a recording");
       const [found, ...more] = await recordings(input);
       assert.deepEqual(more, []);
-      const video = await settled(server, found!.uid);
+      const video = await waitForFinalState(server, found!.uid);
       assert.equal(video.status.state, "ready", JSON.stringify(video.status));
       return video as Recorded;
     },

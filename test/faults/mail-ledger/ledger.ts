@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, createApi, TOKEN, type Api, type Scope } from "../../e2e/serve-client.ts";
+import { sendHttpRequest, createApi, TOKEN, type Api, type Scope } from "../../e2e/serve-client.ts";
 import { freePort } from "../../support/free-ports.ts";
 import type { Cluster } from "../../support/postgres.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../../support/serve.ts";
@@ -98,7 +98,7 @@ export async function runLedger(
     return sink.delivered.has(`${number} there@example.net`) || (to.startsWith("gone@") && sink.bounced.has(number));
   }
   for (const until = Date.now() + settleMs; Date.now() < until; await sleep(250)) {
-    const { body } = await ask(running["front"]!.ready, "/", { host: "keeper.main.localhost" });
+    const { body } = await sendHttpRequest(running["front"]!.ready, "/", { host: "keeper.main.localhost" });
     for (const number of JSON.parse(body) as string[]) kept.add(number);
     if (missing().length === 0) break;
   }

@@ -8,8 +8,8 @@ import { clip, type ClipRecipe } from "../../support/media.ts";
 import { temporaryFolder } from "../../support/serve.ts";
 import { createLadderCheck, type ExpectedLadder } from "./ladder.ts";
 import { createRandom } from "./random.ts";
-import { CutOff, padded, send, sendForm, slowly, TUS, tusAt, tusCreate } from "./senders.ts";
-import { allVideos, processesOf, settled, startVideoServer, until, type VideoServer } from "./server.ts";
+import { ConnectionCutError, padded, send, sendForm, slowly, TUS, tusAt, tusCreate } from "./senders.ts";
+import { allVideos, processesOf, waitForFinalState, startVideoServer, until, type VideoServer } from "./server.ts";
 
 /** One clip, which is uploaded repeatedly. */
 interface Sample extends ExpectedLadder {
@@ -124,7 +124,10 @@ export async function killRepeatedly(
       try {
         return await work(here);
       } catch (err) {
-        if (!(err instanceof CutOff) && !(err instanceof Error && /fetch failed|terminated/.test(err.message)))
+        if (
+          !(err instanceof ConnectionCutError) &&
+          !(err instanceof Error && /fetch failed|terminated/.test(err.message))
+        )
           throw err;
         // The connection failure may be noticed before its successor is awaited.
         if ((await server) === here) await sleep(20);
@@ -140,7 +143,7 @@ export async function killRepeatedly(
       assert.equal(status, 200, text);
       return (JSON.parse(text) as { result: { uid: string } }).result.uid;
     } catch (err) {
-      if (!(err instanceof CutOff)) throw err;
+      if (!(err instanceof ConnectionCutError)) throw err;
       figures.cutForms++;
       return undefined;
     } finally {
@@ -234,7 +237,7 @@ export async function killRepeatedly(
 
   const { check, figures: checked } = createLadderCheck();
   for (const { uid, sample } of acknowledged) {
-    const video = await settled(current, uid, settleMs);
+    const video = await waitForFinalState(current, uid, settleMs);
     assert.deepEqual(
       [video.status.state, video.status.pctComplete, video.readyToStream],
       ["ready", "100.000000", true],

@@ -22,14 +22,14 @@ interface Sent {
 }
 
 /** The connection ended before a response arrived. */
-export class CutOff extends Error {
-  override readonly name = "CutOff";
+export class ConnectionCutError extends Error {
+  override readonly name = "ConnectionCutError";
 }
 
-/** Sends one request on a new connection. Rejects with CutOff. */
+/** Sends one request on a new connection. Rejects with ConnectionCutError. */
 export function send(url: string, { method, headers = {}, body }: Sent): Promise<Heard> {
   return new Promise((resolve, reject) => {
-    const cut = (err: unknown) => reject(new CutOff(`${method} ${url}`, { cause: err }));
+    const cut = (err: unknown) => reject(new ConnectionCutError(`${method} ${url}`, { cause: err }));
     const outgoing = request(
       url,
       {
@@ -108,7 +108,7 @@ export function formAround(
   };
 }
 
-/** Sends a form to the API or to a one-time URL. Rejects with CutOff. */
+/** Sends a form to the API or to a one-time URL. Rejects with ConnectionCutError. */
 export function sendForm(
   url: string,
   file: Buffer,

@@ -67,7 +67,11 @@ export const allVideos = ({ api }: Pick<VideoServer, "api">): Promise<ShownVideo
   api.ok("get", "stream") as Promise<ShownVideo[]>;
 
 /** Resolves when the video has reached a final state. */
-export async function settled(server: Pick<VideoServer, "api">, uid: string, ms = 60_000): Promise<ShownVideo> {
+export async function waitForFinalState(
+  server: Pick<VideoServer, "api">,
+  uid: string,
+  ms = 60_000,
+): Promise<ShownVideo> {
   let video: ShownVideo;
   let state = "";
   await until(

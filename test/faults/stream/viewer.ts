@@ -26,6 +26,16 @@ export function get(url: string, signal?: AbortSignal): Promise<Got> {
   });
 }
 
+/** Requests a segment again if its response is aborted, as players do: another process may have stored it meanwhile. */
+async function getSegment(url: string): Promise<Got> {
+  try {
+    return await get(url);
+  } catch (err) {
+    if (!(err instanceof Error && err.message === "aborted")) throw err;
+    return get(url);
+  }
+}
+
 async function list(url: string): Promise<string> {
   const { status, body } = await get(url);
   assert.equal(status, 200, `${url}: ${body.toString().slice(0, 300)}`);
@@ -75,7 +85,7 @@ export function continueWatching(url: string, id: string, pauseMs = 20): Viewer 
       for (const segments of (await segmentsOf(url, id)).values()) {
         for (const segment of segments) {
           if (stopping.signal.aborted) return;
-          const { status, body, ms } = await get(segment);
+          const { status, body, ms } = await getSegment(segment);
           assert.equal(status, 200, `${segment}: ${status === 200 ? "" : body.toString().slice(0, 300)}`);
           figures.requests++;
           figures.slowestMs = Math.max(figures.slowestMs, Math.round(ms));

@@ -7,11 +7,11 @@ import {
   GATEWAYS_PATH,
   gatewayShape,
   newGatewayBody,
-  reading,
+  GATEWAY_READ_OPTIONS,
   settingsBody,
   settingsOf,
   shownGateway,
-  writing,
+  GATEWAY_WRITE_OPTIONS,
   type AiGatewayRouteDeps,
 } from "./shapes.ts";
 
@@ -19,7 +19,7 @@ import {
 export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[] => [
   route(
     {
-      ...reading,
+      ...GATEWAY_READ_OPTIONS,
       id: "aig-config-list-gateway",
       method: "get",
       path: GATEWAYS_PATH,
@@ -34,7 +34,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
   ),
   route(
     {
-      ...writing,
+      ...GATEWAY_WRITE_OPTIONS,
       id: "aig-config-create-gateway",
       method: "post",
       path: GATEWAYS_PATH,
@@ -47,7 +47,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
   ),
   route(
     {
-      ...reading,
+      ...GATEWAY_READ_OPTIONS,
       id: "aig-config-fetch-gateway",
       method: "get",
       path: GATEWAY_PATH,
@@ -58,7 +58,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
   ),
   route(
     {
-      ...writing,
+      ...GATEWAY_WRITE_OPTIONS,
       id: "aig-config-update-gateway",
       method: "put",
       path: GATEWAY_PATH,
@@ -74,7 +74,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
   ),
   route(
     {
-      ...writing,
+      ...GATEWAY_WRITE_OPTIONS,
       id: "aig-config-delete-gateway",
       method: "delete",
       path: GATEWAY_PATH,
@@ -85,7 +85,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
   ),
   route(
     {
-      ...reading,
+      ...GATEWAY_READ_OPTIONS,
       id: "aig-config-get-gateway-url",
       method: "get",
       path: `${GATEWAY_PATH}/url/{provider}`,

@@ -6,10 +6,10 @@ import {
   GATEWAY_PATH,
   logDetailsShape,
   logShape,
-  reading,
+  GATEWAY_READ_OPTIONS,
   shownLog,
   shownLogDetails,
-  writing,
+  GATEWAY_WRITE_OPTIONS,
   type AiGatewayRouteDeps,
 } from "./shapes.ts";
 
@@ -57,7 +57,7 @@ function payloadOf(
 export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
   route(
     {
-      ...reading,
+      ...GATEWAY_READ_OPTIONS,
       id: "aig-config-list-gateway-logs",
       method: "get",
       path: LOGS_PATH,
@@ -75,7 +75,7 @@ export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
   ),
   route(
     {
-      ...writing,
+      ...GATEWAY_WRITE_OPTIONS,
       id: "aig-config-delete-gateway-logs",
       method: "delete",
       path: LOGS_PATH,
@@ -94,7 +94,7 @@ export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
   ),
   route(
     {
-      ...reading,
+      ...GATEWAY_READ_OPTIONS,
       id: "aig-config-get-gateway-log-detail",
       method: "get",
       path: LOG_PATH,
@@ -105,7 +105,7 @@ export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
   ),
   route(
     {
-      ...writing,
+      ...GATEWAY_WRITE_OPTIONS,
       id: "aig-config-patch-gateway-log",
       method: "patch",
       path: LOG_PATH,
@@ -130,7 +130,7 @@ export const logRoutes = ({ gateways }: AiGatewayRouteDeps): Route[] => [
   ...(["request", "response"] as const).map((payload) =>
     route(
       {
-        ...reading,
+        ...GATEWAY_READ_OPTIONS,
         id: `aig-config-get-gateway-log-${payload}`,
         method: "get",
         path: `${LOG_PATH}/${payload}`,

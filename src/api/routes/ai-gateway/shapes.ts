@@ -18,8 +18,8 @@ export interface AiGatewayRouteDeps {
 export const GATEWAYS_PATH = "/accounts/{account_id}/ai-gateway/gateways";
 export const GATEWAY_PATH = `${GATEWAYS_PATH}/{gateway_id}`;
 
-export const reading = { tag: "AI Gateway", permission: "AI Gateway Read" } as const;
-export const writing = { tag: "AI Gateway", permission: "AI Gateway Write" } as const;
+export const GATEWAY_READ_OPTIONS = { tag: "AI Gateway", permission: "AI Gateway Read" } as const;
+export const GATEWAY_WRITE_OPTIONS = { tag: "AI Gateway", permission: "AI Gateway Write" } as const;
 
 /** Settings that the hosted service offers and this server does not. Null, false and empty values are accepted. */
 const UNSUPPORTED_SETTINGS = [

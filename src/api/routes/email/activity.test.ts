@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Caller, Permission } from "../../../accounts/index.ts";
 import { unrestrictedCaller, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
-import { DENIED, LOG, OTHER, QUEUE, some, start } from "./activity.testing.ts";
+import { DENIED, LOG, OTHER, QUEUE, recordSampleMessages, start } from "./activity.testing.ts";
 
 test("the log is listed, searched, paged by cursor, and shown per message", async (t) => {
   const all = await start(t);
   const { call } = all;
-  const { id: queued } = await some(all);
+  const { id: queued } = await recordSampleMessages(all);
   const { body } = await call("get", LOG);
   assert.deepEqual(
     body.result.map(({ kind, subject, status, from, to, message_id: id, event_type: type }: Record<string, string>) => [
@@ -111,7 +111,7 @@ test("a token sees only the log entries that it may read", async (t) => {
     [["Account Analytics Read"], "sending routing"],
   ] as [Permission[], string][]) {
     const all = await start(t, { allowed });
-    await some(all);
+    await recordSampleMessages(all);
     const { items } = await all.activity.search({ account: TEST_ACCOUNT });
     assert.equal((await all.call("get", LOG)).body.result.map(({ kind }: { kind: string }) => kind).join(" "), kinds);
     assert.deepEqual(
@@ -127,7 +127,7 @@ test("a token sees only the log entries that it may read", async (t) => {
     [403, 403],
   );
   // Without permission, the responses for known and unknown entries are the same.
-  await some(unauthorized);
+  await recordSampleMessages(unauthorized);
   const [known] = (await unauthorized.activity.search({ account: TEST_ACCOUNT })).items;
   for (const log of [LOG, `/zones/${TEST_ZONE}/email/activity`])
     for (const id of [known!.id, "0".repeat(32)])
@@ -154,7 +154,7 @@ test("hides log entries of a zone that a policy denies, also in the account's li
     subject: "Told",
     via: "rest",
   });
-  await some(all);
+  await recordSampleMessages(all);
   const subjects = async (query: Record<string, string | number> = {}) =>
     (await call("get", LOG, { query })).body.result.map(({ subject }: { subject: string }) => subject).join(" ");
   const statuses = async () =>

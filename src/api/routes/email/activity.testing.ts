@@ -112,7 +112,7 @@ export async function start(
 }
 
 /** Resolves with a forwarded message, and a sent message that has not arrived. */
-export async function some({ recordStep, enqueue }: Awaited<ReturnType<typeof start>>) {
+export async function recordSampleMessages({ recordStep, enqueue }: Awaited<ReturnType<typeof start>>) {
   recordStep("m1", "received", {
     from: "a@there.example",
     to: ["box@here.example"],

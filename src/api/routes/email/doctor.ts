@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { normalName } from "../../../protocol/dns/index.ts";
+import { normalizeName } from "../../../protocol/dns/index.ts";
 import type { Zone, Zones } from "../../../zones/index.ts";
 import { apiErrors } from "../../errors.ts";
 import { respond, route, type Route } from "../../operation.ts";
@@ -39,7 +39,7 @@ export const doctorRoutes = ({ zones, diagnose }: DoctorDeps): Route[] => [
 
 function nameIn(zone: Zone, requestedName: string | undefined): string {
   if (requestedName === undefined || requestedName === "") return zone.name;
-  const name = attempt(() => normalName(requestedName));
+  const name = attempt(() => normalizeName(requestedName));
   if (name === undefined || (name !== zone.name && !name.endsWith(`.${zone.name}`)))
     throw apiErrors.badRequest({ reason: `${requestedName} is not a name in ${zone.name}` });
   return name;

@@ -3,7 +3,7 @@ import type { GuardedFetch } from "../../../kernel/guarded-fetch.ts";
 import { UserError } from "../../../kernel/index.ts";
 import {
   checkLinks,
-  htmlPage,
+  messageHtmlPage,
   htmlPolicy,
   linksOf,
   mailErrors,
@@ -241,7 +241,7 @@ export const inboxRoutes = ({ inbox, actions, fetch, fetchPrivate }: InboxRoutes
         raw: "text/html",
       },
       async ({ params: { account_id: account, message_id: id }, query: { remote } }) => {
-        const page = htmlPage(await inbox.content(account!, id!), { remote });
+        const page = messageHtmlPage(await inbox.content(account!, id!), { remote });
         if (page === undefined) throw mailErrors.inboxHtmlMissing({ id });
         return new Response(page, {
           headers: {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
-import { OTHER, QUEUE, some, start } from "./activity.testing.ts";
+import { OTHER, QUEUE, recordSampleMessages, start } from "./activity.testing.ts";
 
 test("lists, shows, cancels and retries only the account's own queued messages", async (t) => {
   const all = await start(t);
   const { call, enqueue, clock } = all;
-  const { id } = await some(all);
+  const { id } = await recordSampleMessages(all);
   clock.advance(1000);
   const more = await enqueue("<s2@here.example>", ["c@far.example", "d@far.example"], {
     cause: "forward",

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { createVerifyPage, VERIFY_PREFIX } from "./verify-page.ts";
-import { start, only, refused } from "./routing.testing.ts";
+import { start, routingCallerWith, routingErrorOf } from "./routing.testing.ts";
 
 test("destination addresses are created, listed, verified by an authorized token, and deleted", async (t) => {
   const { call, account, clock, links } = await start(t);
@@ -42,24 +42,23 @@ test("destination addresses are created, listed, verified by an authorized token
     result_info: { page: 2, per_page: 5, count: 0, total_count: 1, total_pages: 1 },
   });
   assert.equal((await call("delete", `${account}/addresses/${made.id}`)).body.result.id, made.id);
-  assert.deepEqual(refused(await call("get", `${account}/addresses/${made.id}`)), [
+  assert.deepEqual(routingErrorOf(await call("get", `${account}/addresses/${made.id}`)), [
     404,
     2903,
     "Destination address not found",
   ]);
   assert.deepEqual(
-    refused(await call("post", `${account}/addresses`, { body: { email: "no address" } })).slice(0, 2),
+    routingErrorOf(await call("post", `${account}/addresses`, { body: { email: "no address" } })).slice(0, 2),
     [422, 2905],
   );
 
-  const limited = await start(t, only("Email Routing Addresses Write"));
+  const limited = await start(t, routingCallerWith("Email Routing Addresses Write"));
   const { id } = (await limited.call("post", `${limited.account}/addresses`, { body: { email: "me@example.net" } }))
     .body.result;
   assert.deepEqual(
-    refused(await limited.call("patch", `${limited.account}/addresses/${id}`, { body: { status: "verified" } })).slice(
-      0,
-      2,
-    ),
+    routingErrorOf(
+      await limited.call("patch", `${limited.account}/addresses/${id}`, { body: { status: "verified" } }),
+    ).slice(0, 2),
     [403, 2907],
   );
   assert.equal(

@@ -1,11 +1,13 @@
 import { z } from "@hono/zod-openapi";
 import { respond, route, type Route } from "../../operation.ts";
-import { neededSchema, showNeeded } from "./routing-schemas.ts";
+import { neededRecordSchema, showNeededRecord } from "./routing-schemas.ts";
 import type { EmailRoutingDeps } from "./routing-settings.ts";
 
 const examinedSchema = z.object({
-  errors: z.array(z.object({ code: z.string(), missing: neededSchema.optional(), existing: neededSchema.optional() })),
-  record: z.array(neededSchema),
+  errors: z.array(
+    z.object({ code: z.string(), missing: neededRecordSchema.optional(), existing: neededRecordSchema.optional() }),
+  ),
+  record: z.array(neededRecordSchema),
 });
 
 /**
@@ -22,11 +24,11 @@ export const routingDnsRoutes = ({ zones, routing: { dns } }: EmailRoutingDeps):
       summary: "List the DNS records that Email Routing needs",
       permission: "Zone Settings Read",
       query: z.object({ subdomain: z.string().max(255).optional() }),
-      result: z.union([z.array(neededSchema), examinedSchema]),
+      result: z.union([z.array(neededRecordSchema), examinedSchema]),
     },
     async ({ params, query: { subdomain } }) => {
       const zone = await zones.get(params.zone_id!);
-      const needed = (await dns.needed(zone, subdomain)).map(showNeeded);
+      const needed = (await dns.needed(zone, subdomain)).map(showNeededRecord);
       if (subdomain === undefined || subdomain === "")
         return respond(needed, {
           info: { page: 1, per_page: needed.length, count: needed.length, total_count: needed.length, total_pages: 1 },

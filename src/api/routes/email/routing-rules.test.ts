@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { unrestrictedCaller, TEST_ACCOUNT } from "../../api.testing.ts";
-import { TAG, start, only, refused } from "./routing.testing.ts";
+import { TAG, start, routingCallerWith, routingErrorOf } from "./routing.testing.ts";
 
 const literal = (value: string) => [{ type: "literal", field: "to", value }];
 
@@ -63,7 +63,11 @@ test("rules are created, listed, replaced and deleted with the requests of wrang
     [{ tag: zone, name: "example.com" }, made.id, 1],
   );
   assert.deepEqual((await call("delete", `${base}/rules/${made.id}`)).body.result, dropped);
-  assert.deepEqual(refused(await call("get", `${base}/rules/${made.id}`)), [404, 2901, "Routing rule not found"]);
+  assert.deepEqual(routingErrorOf(await call("get", `${base}/rules/${made.id}`)), [
+    404,
+    2901,
+    "Routing rule not found",
+  ]);
 });
 
 test("reports invalid rules with the codes that clients expect", async (t) => {
@@ -73,19 +77,23 @@ test("reports invalid rules with the codes that clients expect", async (t) => {
     [catchAll.enabled, catchAll.actions, catchAll.matchers, catchAll.name, catchAll.source],
     [false, [{ type: "drop" }], [{ type: "all" }], undefined, "api"],
   );
-  assert.deepEqual(refused(await call("get", `${base}/rules/${catchAll.id}`)), [409, 2020, "Invalid rule operation"]);
-  assert.deepEqual(refused(await call("delete", `${base}/rules/${catchAll.id}`)), [
+  assert.deepEqual(routingErrorOf(await call("get", `${base}/rules/${catchAll.id}`)), [
+    409,
+    2020,
+    "Invalid rule operation",
+  ]);
+  assert.deepEqual(routingErrorOf(await call("delete", `${base}/rules/${catchAll.id}`)), [
     409,
     2020,
     "Invalid rule operation",
   ]);
   const forward = (value: string[]) => ({ actions: [{ type: "forward", value }], matchers: literal("a@example.com") });
-  assert.deepEqual(refused(await call("post", `${base}/rules`, { body: forward([]) })), [
+  assert.deepEqual(routingErrorOf(await call("post", `${base}/rules`, { body: forward([]) })), [
     422,
     2007,
     "Invalid Input. Forward actions must contain exactly one destination address.",
   ]);
-  assert.deepEqual(refused(await call("post", `${base}/rules`, { body: forward(["stranger@example.net"]) })), [
+  assert.deepEqual(routingErrorOf(await call("post", `${base}/rules`, { body: forward(["stranger@example.net"]) })), [
     400,
     2054,
     "Destination address is not verified",
@@ -121,7 +129,7 @@ test("reports invalid rules with the codes that clients expect", async (t) => {
   ).body.result;
   assert.deepEqual(reset, catchAll);
   assert.equal("name" in reset, false, "a rule without a name has no field for it");
-  assert.deepEqual(refused(await call("post", `${base}/rules`, { body: "{" })).slice(0, 2), [400, 6007]);
+  assert.deepEqual(routingErrorOf(await call("post", `${base}/rules`, { body: "{" })).slice(0, 2), [400, 6007]);
 });
 
 test("plans the rule changes for a configuration file", async (t) => {
@@ -132,7 +140,7 @@ test("plans the rule changes for a configuration file", async (t) => {
     rules: [{ matchers: literal("Hi@example.com"), actions }],
     catch_all_rules: [{ target: "*@example.com", rule: { matchers: [{ type: "all" }], actions } }],
   };
-  assert.deepEqual(refused(await call("post", `${account}/rules/plan`, { body })), [
+  assert.deepEqual(routingErrorOf(await call("post", `${account}/rules/plan`, { body })), [
     400,
     2062,
     "Unknown Email Routing domain: example.com",
@@ -172,7 +180,9 @@ test("plans the rule changes for a configuration file", async (t) => {
     },
   ]);
   assert.deepEqual(
-    refused(await call("post", `${account}/rules/plan`, { body: { ...body, owner_worker_tag: "f".repeat(32) } })),
+    routingErrorOf(
+      await call("post", `${account}/rules/plan`, { body: { ...body, owner_worker_tag: "f".repeat(32) } }),
+    ),
     [422, 2016, `Worker not found: ${"f".repeat(32)}`],
   );
 });
@@ -234,16 +244,19 @@ test("a zone that a policy denies cannot be read through the account either", as
   );
   assert.deepEqual(await targets(), ["hi@example.com"]);
   for (const address of ["hi@hidden.example", "other@hidden.example"])
-    assert.deepEqual(refused(await planned(address)), [400, 2062, "Unknown Email Routing domain: hidden.example"]);
+    assert.deepEqual(routingErrorOf(await planned(address)), [
+      400,
+      2062,
+      "Unknown Email Routing domain: hidden.example",
+    ]);
 });
 
 test("connects a worker in one call, if the token has permission for both", async (t) => {
   const { call, base, routing } = await start(t);
-  assert.deepEqual(refused(await call("put", `${base}/settings`, { body: { enabled: true, worker: "absent" } })), [
-    422,
-    2016,
-    "Worker not found: absent",
-  ]);
+  assert.deepEqual(
+    routingErrorOf(await call("put", `${base}/settings`, { body: { enabled: true, worker: "absent" } })),
+    [422, 2016, "Worker not found: absent"],
+  );
   assert.deepEqual(
     (await call("put", `${base}/settings`, { body: { enabled: true, worker: "inbox" } })).body.result.status,
     "ready",
@@ -251,7 +264,7 @@ test("connects a worker in one call, if the token has permission for both", asyn
   assert.equal((await routing.resolve("any@example.com")).kind, "worker");
   assert.equal((await call("put", `${base}/settings`, { body: { enabled: false } })).body.result.enabled, false);
   assert.equal((await routing.resolve("any@example.com")).kind, "none");
-  const limited = await start(t, only("Zone Settings Write"));
+  const limited = await start(t, routingCallerWith("Zone Settings Write"));
   assert.equal(
     (await limited.call("put", `${limited.base}/settings`, { body: { enabled: true, worker: "inbox" } })).status,
     403,

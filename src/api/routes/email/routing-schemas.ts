@@ -41,14 +41,14 @@ export const showSettings = (settings: RoutingSettings): z.input<typeof routingS
   subdomains: settings.subdomains.map((item) => ({ ...item, tag: item.id })),
 });
 
-export const neededSchema = z.object({
+export const neededRecordSchema = z.object({
   type: z.enum(["MX", "TXT"]),
   name: z.string(),
   content: z.string(),
   priority: z.number().int().optional(),
   ttl: z.number().int(),
 });
-export const showNeeded = (record: NeededRecord): z.input<typeof neededSchema> => record;
+export const showNeededRecord = (record: NeededRecord): z.input<typeof neededRecordSchema> => record;
 
 /** Validates only JSON types; the domain validates the rule. Some clients send null for omitted fields. */
 const matcherBody = z.object({ type: z.string(), field: z.string().nullish(), value: z.string().nullish() });

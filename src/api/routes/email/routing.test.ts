@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { start, refused } from "./routing.testing.ts";
+import { start, routingErrorOf } from "./routing.testing.ts";
 
 test("settings are read, changed, enabled and disabled with every supported HTTP method", async (t) => {
   const { call, base, zone, account } = await start(t);
@@ -102,12 +102,12 @@ test("lists required records and problems with existing ones", async (t) => {
     content: "mail.example.net",
     priority: 5,
   });
-  assert.deepEqual(refused(await call("post", `${base}/enable`, { body: {} })), [
+  assert.deepEqual(routingErrorOf(await call("post", `${base}/enable`, { body: {} })), [
     409,
     2911,
     "example.com has MX records that point to another mail service: 5 mail.example.net",
   ]);
-  assert.deepEqual(refused(await call("post", `${base}/dns`, { body: { name: "example.org" } })), [
+  assert.deepEqual(routingErrorOf(await call("post", `${base}/dns`, { body: { name: "example.org" } })), [
     400,
     2912,
     "example.org is not in the zone example.com",

@@ -73,12 +73,12 @@ export async function start(t: TestContext, caller: Caller = unrestrictedCaller)
   };
 }
 
-export const only = (...permissions: Permission[]): Caller => ({
+export const routingCallerWith = (...permissions: Permission[]): Caller => ({
   ...unrestrictedCaller,
   allows: (permission) => permissions.includes(permission),
 });
 
-export const refused = ({
+export const routingErrorOf = ({
   status,
   body,
 }: {

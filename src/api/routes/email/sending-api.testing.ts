@@ -33,13 +33,17 @@ export async function start(
   };
 }
 
-export type Answered = {
+export type SendingResponse = {
   status: number;
   body: { errors: { code: number; message: string; error_chain?: { message: string }[] }[]; result: unknown };
 };
-export const refused = ({ status, body }: Answered) => [status, body.errors[0]!.code, body.errors[0]!.message];
-export const why = ({ body }: Answered) => body.errors[0]!.error_chain?.[0]?.message;
-export const only = (...permissions: Permission[]): Caller => ({
+export const sendingErrorOf = ({ status, body }: SendingResponse) => [
+  status,
+  body.errors[0]!.code,
+  body.errors[0]!.message,
+];
+export const chainedReasonOf = ({ body }: SendingResponse) => body.errors[0]!.error_chain?.[0]?.message;
+export const sendingCallerWith = (...permissions: Permission[]): Caller => ({
   ...unrestrictedCaller,
   allows: (permission) => permissions.includes(permission),
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
-import { start, refused } from "./sending-api.testing.ts";
+import { start, sendingErrorOf } from "./sending-api.testing.ts";
 
 onEveryDatabase((engine) => {
   test("sending domains are created, read, updated, checked, fixed and deleted", async (t) => {
@@ -94,14 +94,14 @@ onEveryDatabase((engine) => {
       { ...window, start_at: "yesterday" },
     ])
       assert.deepEqual(
-        refused(await call("get", `${base}/${made.tag}/reputation/complaints`, { query: bad })).slice(0, 2),
+        sendingErrorOf(await call("get", `${base}/${made.tag}/reputation/complaints`, { query: bad })).slice(0, 2),
         [422, 2011],
       );
 
     const gone = await call("delete", `${base}/${made.tag}`);
     assert.deepEqual(gone.body, { success: true, errors: [], messages: [] });
     assert.deepEqual(
-      [(await call("get", base)).body.result, refused(await call("get", `${base}/${made.tag}`))],
+      [(await call("get", base)).body.result, sendingErrorOf(await call("get", `${base}/${made.tag}`))],
       [[], [404, 2033, "Sending subdomain not found"]],
     );
   });
@@ -109,29 +109,33 @@ onEveryDatabase((engine) => {
   test("reports conflicts of sending domains by error code", async (t) => {
     const { call, base, zone, zones, ready } = await start(t, engine);
     const name = (text: string) => call("post", base, { body: { name: text } });
-    assert.deepEqual(refused(await name("*.example.com")), [
+    assert.deepEqual(sendingErrorOf(await name("*.example.com")), [
       403,
       2067,
       "Wildcard Email Sending is not enabled for this account.",
     ]);
-    assert.deepEqual(refused(await name("example.org")), [400, 2940, "example.org is not in the zone example.com"]);
-    assert.deepEqual(refused(await call("post", base, { body: {} })).slice(0, 2), [400, 10001]);
+    assert.deepEqual(sendingErrorOf(await name("example.org")), [
+      400,
+      2940,
+      "example.org is not in the zone example.com",
+    ]);
+    assert.deepEqual(sendingErrorOf(await call("post", base, { body: {} })).slice(0, 2), [400, 10001]);
     await zones.records.create(zone, { type: "MX", name: "rp-bounce", content: "mail.example.net", priority: 5 });
-    assert.deepEqual(refused(await name("example.com")), [
+    assert.deepEqual(sendingErrorOf(await name("example.com")), [
       409,
       2008,
       "rp-bounce.example.com has MX records that point to another mail service: 5 mail.example.net",
     ]);
     await zones.records.create(zone, { type: "TXT", name: "rp-bounce.sub", content: "v=spf1 -all" });
-    assert.deepEqual(refused(await name("sub.example.com")).slice(0, 2), [409, 2026]);
+    assert.deepEqual(sendingErrorOf(await name("sub.example.com")).slice(0, 2), [409, 2026]);
     for (const content of ["v=DMARC1; p=none", "v=DMARC1; p=reject"])
       await zones.records.create(zone, { type: "TXT", name: "_dmarc.two", content });
-    assert.deepEqual(refused(await name("two.example.com")).slice(0, 2), [409, 2027]);
+    assert.deepEqual(sendingErrorOf(await name("two.example.com")).slice(0, 2), [409, 2027]);
     const [mx] = await zones.records.managed.at(zone.id, "rp-bounce.example.com", ["MX"]);
     await zones.records.delete(zone, mx!.id);
     const tag = await ready();
     await zones.records.create(zone, { type: "MX", name: "rp-bounce", content: "mail.example.net", priority: 5 });
-    assert.deepEqual(refused(await call("post", `${base}/${tag}/dns`)).slice(0, 2), [409, 2008]);
+    assert.deepEqual(sendingErrorOf(await call("post", `${base}/${tag}/dns`)).slice(0, 2), [409, 2008]);
     assert.deepEqual((await call("get", `${base}/${tag}/dns/status`)).body.result.errors, [
       {
         code: "mx.foreign",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { TEST_ACCOUNT } from "../../api.testing.ts";
-import { start, refused } from "./sending-api.testing.ts";
+import { start, sendingErrorOf } from "./sending-api.testing.ts";
 
 onEveryDatabase((engine) => {
   test("suppressions are created, listed, updated and deleted with the requests of the SDK", async (t) => {
@@ -134,7 +134,7 @@ onEveryDatabase((engine) => {
         [400, 2930, "An import can contain at most 1000 items"],
       ],
     ] as const)
-      assert.deepEqual(refused(await call(method, path, options)), expected, `${method} ${path}`);
+      assert.deepEqual(sendingErrorOf(await call(method, path, options)), expected, `${method} ${path}`);
     assert.deepEqual(
       (await call("post", base, { body: {} })).body.result,
       {},
@@ -142,6 +142,9 @@ onEveryDatabase((engine) => {
     );
     for (let i = 1; i < 10; i++) await call("post", `${base}/bulk`, { body: { items: [] } });
     const limited = await call("post", `${base}/bulk`, { body: { items: [] } });
-    assert.deepEqual([refused(limited), limited.headers.get("retry-after")], [[429, 2931, "Rate limited."], "60"]);
+    assert.deepEqual(
+      [sendingErrorOf(limited), limited.headers.get("retry-after")],
+      [[429, 2931, "Rate limited."], "60"],
+    );
   });
 });

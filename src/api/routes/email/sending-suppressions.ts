@@ -3,7 +3,7 @@ import type { UserError } from "../../../kernel/index.ts";
 import {
   SUPPRESSION_REASONS,
   suppressionErrors,
-  type BulkItem,
+  type BulkItemResult,
   type Suppression,
   type SuppressionRequest,
   type Suppressions,
@@ -91,7 +91,7 @@ const show = (one: Suppression): z.input<typeof suppressionSchema> => ({
   scope: one.scope,
 });
 const showMade = ({ id, scope }: Suppression): z.input<typeof madeSchema> => ({ id, scope });
-const showItem = (item: BulkItem): z.input<typeof bulkSchema>["items"][number] => item;
+const showItem = (item: BulkItemResult): z.input<typeof bulkSchema>["items"][number] => item;
 
 /** Addresses to which an account does not send mail. */
 export function sendingSuppressionsRoutes({ suppressions }: { suppressions: Suppressions }): Route[] {

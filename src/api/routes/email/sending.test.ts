@@ -3,7 +3,13 @@ import { test } from "node:test";
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { TEST_ACCOUNT, TEST_TOKEN } from "../../api.testing.ts";
 import { mimeOf } from "./sending.testing.ts";
-import { type Answered, start, refused, why, only } from "./sending-api.testing.ts";
+import {
+  type SendingResponse,
+  start,
+  sendingErrorOf,
+  chainedReasonOf,
+  sendingCallerWith,
+} from "./sending-api.testing.ts";
 
 onEveryDatabase((engine) => {
   test("send and send_raw accept the requests of the SDK and wrangler", async (t) => {
@@ -132,43 +138,46 @@ onEveryDatabase((engine) => {
       [{ to: Array.from({ length: 51 }, (_, i) => `u${i}@there.example`) }, /^E_TOO_MANY_RECIPIENTS: 51 recipients/],
     ] as const) {
       const answered = await send(more);
-      assert.deepEqual(refused(answered), schema, JSON.stringify(more));
-      assert.match(why(answered)!, text);
+      assert.deepEqual(sendingErrorOf(answered), schema, JSON.stringify(more));
+      assert.match(chainedReasonOf(answered)!, text);
     }
-    assert.deepEqual(refused(await call("post", `${account}/send`, { body: "{" })), schema);
+    assert.deepEqual(sendingErrorOf(await call("post", `${account}/send`, { body: "{" })), schema);
     const unknown = await send({ recipients: ["user@there.example", "x"] }, "send_raw");
     assert.deepEqual(
-      [refused(unknown), why(unknown)],
+      [sendingErrorOf(unknown), chainedReasonOf(unknown)],
       [schema, "E_VALIDATION_ERROR: 'recipients[1]' is not an email address: \"x\""],
     );
-    assert.equal(why(await send({ recipients: [] }, "send_raw")), "E_FIELD_MISSING: 'recipients' is required");
+    assert.equal(
+      chainedReasonOf(await send({ recipients: [] }, "send_raw")),
+      "E_FIELD_MISSING: 'recipients' is required",
+    );
     const foreign = await send({ mime_message: mimeOf({ Sender: "boss@elsewhere.example" }) }, "send_raw");
     assert.deepEqual(
-      [refused(foreign), why(foreign)],
+      [sendingErrorOf(foreign), chainedReasonOf(foreign)],
       [
         [403, 10204, "email.sending.error.email.sender_not_configured"],
         "E_SENDER_DOMAIN_NOT_AVAILABLE: email from elsewhere.example not allowed: Email Sending is not enabled for that domain (field Sender)",
       ],
     );
-    assert.deepEqual(refused(await send({ mime_message: mimeOf({ Sender: "nobody" }) }, "send_raw")), invalid);
+    assert.deepEqual(sendingErrorOf(await send({ mime_message: mimeOf({ Sender: "nobody" }) }, "send_raw")), invalid);
     for (const mime_message of [
       "no header at all",
       mimeOf({ From: "a@example.com, b@example.com" }),
       `${"X-Long: y\r\n".repeat(30_000)}\r\nx`,
     ])
-      assert.deepEqual(refused(await send({ mime_message }, "send_raw")), invalid);
-    assert.deepEqual(refused(await send({ mime_message: "" }, "send_raw")), [
+      assert.deepEqual(sendingErrorOf(await send({ mime_message }, "send_raw")), invalid);
+    assert.deepEqual(sendingErrorOf(await send({ mime_message: "" }, "send_raw")), [
       400,
       10201,
       "email.sending.error.email.no_content_length",
     ]);
-    assert.deepEqual(refused(await send({ text: "x".repeat(20_000) })), [
+    assert.deepEqual(sendingErrorOf(await send({ text: "x".repeat(20_000) })), [
       400,
       10200,
       "email.sending.error.email.too_big",
     ]);
     assert.deepEqual(
-      refused(
+      sendingErrorOf(
         await call("post", `${account}/send`, {
           body: JSON.stringify({ ...message, text: "x".repeat(37 * 1024 * 1024) }),
         }),
@@ -179,7 +188,7 @@ onEveryDatabase((engine) => {
     await suppressions.create(TEST_ACCOUNT, { email: "user@there.example" });
     const suppressed = await send({});
     assert.deepEqual(
-      [refused(suppressed), why(suppressed)],
+      [sendingErrorOf(suppressed), chainedReasonOf(suppressed)],
       [
         invalid,
         "E_RECIPIENT_SUPPRESSED: email to user@there.example not allowed: the address is on the suppression list",
@@ -194,7 +203,7 @@ onEveryDatabase((engine) => {
 
     const daily = await send({});
     assert.deepEqual(
-      [refused(daily), daily.headers.get("retry-after"), why(daily)],
+      [sendingErrorOf(daily), daily.headers.get("retry-after"), chainedReasonOf(daily)],
       [
         [429, 10004, "email.sending.error.throttled"],
         String(12 * 3600),
@@ -209,7 +218,7 @@ onEveryDatabase((engine) => {
     let last = await send({});
     for (let i = 0; i < 6 && last.status === 200; i++) last = await send({});
     assert.deepEqual(
-      [refused(last), last.headers.get("retry-after"), why(last)],
+      [sendingErrorOf(last), last.headers.get("retry-after"), chainedReasonOf(last)],
       [
         [429, 10004, "email.sending.error.throttled"],
         "60",
@@ -218,14 +227,14 @@ onEveryDatabase((engine) => {
     );
     clock.advance(60_000);
 
-    assert.deepEqual(refused(await send({ from: "app@example.org" })), [
+    assert.deepEqual(sendingErrorOf(await send({ from: "app@example.org" })), [
       403,
       10204,
       "email.sending.error.email.sender_not_configured",
     ]);
     routed.add("example.com");
     await domains.delete(zone, tag);
-    assert.deepEqual(refused(await send({ cc: "else@there.example" })), [
+    assert.deepEqual(sendingErrorOf(await send({ cc: "else@there.example" })), [
       403,
       10203,
       "email.sending.error.email.sending_disabled",
@@ -233,8 +242,8 @@ onEveryDatabase((engine) => {
 
     const post = async (path: string, headers: Record<string, string>) => {
       const answered = await fetch(`${url}${path}`, { method: "POST", body: JSON.stringify(message), headers });
-      const body = (await answered.json()) as Answered["body"];
-      return refused({ status: answered.status, body });
+      const body = (await answered.json()) as SendingResponse["body"];
+      return sendingErrorOf({ status: answered.status, body });
     };
     assert.deepEqual(await post(`${account}/send`, {}), [
       401,
@@ -258,22 +267,21 @@ onEveryDatabase((engine) => {
   });
 
   test("send reports a missing permission and an internal error", async (t) => {
-    const reading = await start(t, engine, { caller: only("Email Sending Read") });
+    const reading = await start(t, engine, { caller: sendingCallerWith("Email Sending Read") });
     const answered = await fetch(`${reading.url}${reading.account}/send`, {
       method: "POST",
       body: "{}",
       headers: { authorization: `Bearer ${TEST_TOKEN}` },
     });
-    assert.deepEqual(refused({ status: answered.status, body: (await answered.json()) as Answered["body"] }), [
-      403,
-      10102,
-      "email.sending.error.authentication.forbidden",
-    ]);
+    assert.deepEqual(
+      sendingErrorOf({ status: answered.status, body: (await answered.json()) as SendingResponse["body"] }),
+      [403, 10102, "email.sending.error.authentication.forbidden"],
+    );
     assert.equal((await reading.call("get", `${reading.account}/limits`)).status, 200);
     const broken = await start(t, engine, { transport: { deliver: () => Promise.reject(new Error("broken")) } });
     await broken.ready();
     assert.deepEqual(
-      refused(
+      sendingErrorOf(
         await broken.call("post", `${broken.account}/send`, {
           body: { from: "app@example.com", to: "user@there.example", subject: "s", text: "t" },
         }),

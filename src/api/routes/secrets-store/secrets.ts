@@ -4,11 +4,11 @@ import { respond, respondWithPage, route, type Route } from "../../operation.ts"
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   sortDirection,
-  reading,
+  SECRETS_READ_OPTIONS,
   secretShape,
   shownSecret,
   STORE_PATH,
-  writing,
+  SECRETS_WRITE_OPTIONS,
   type SecretsStoreRouteDeps,
 } from "./shapes.ts";
 
@@ -49,7 +49,7 @@ const accountAndStore = (params: Record<string, string>): [account: string, stor
 export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   route(
     {
-      ...reading,
+      ...SECRETS_READ_OPTIONS,
       id: "secrets-store-secrets-list",
       method: "get",
       path: SECRETS_PATH,
@@ -72,7 +72,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   ),
   route(
     {
-      ...writing,
+      ...SECRETS_WRITE_OPTIONS,
       id: "secrets-store-secret-create",
       method: "post",
       path: SECRETS_PATH,
@@ -88,7 +88,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   ),
   route(
     {
-      ...writing,
+      ...SECRETS_WRITE_OPTIONS,
       id: "secrets-store-secret-delete-bulk",
       method: "delete",
       path: SECRETS_PATH,
@@ -104,7 +104,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   ),
   route(
     {
-      ...reading,
+      ...SECRETS_READ_OPTIONS,
       id: "secrets-store-secret-get",
       method: "get",
       path: SECRET_PATH,
@@ -115,7 +115,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   ),
   route(
     {
-      ...writing,
+      ...SECRETS_WRITE_OPTIONS,
       id: "secrets-store-secret-patch",
       method: "patch",
       path: SECRET_PATH,
@@ -128,7 +128,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   ),
   route(
     {
-      ...writing,
+      ...SECRETS_WRITE_OPTIONS,
       id: "secrets-store-secret-delete",
       method: "delete",
       path: SECRET_PATH,
@@ -142,7 +142,7 @@ export const secretRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   ),
   route(
     {
-      ...writing,
+      ...SECRETS_WRITE_OPTIONS,
       id: "secrets-store-secret-duplicate",
       method: "post",
       path: `${SECRET_PATH}/duplicate`,

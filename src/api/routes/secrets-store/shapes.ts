@@ -9,8 +9,8 @@ export const SECRETS_STORE_PATH = "/accounts/{account_id}/secrets_store";
 export const STORES_PATH = `${SECRETS_STORE_PATH}/stores`;
 export const STORE_PATH = `${STORES_PATH}/{store_id}`;
 
-export const reading = { tag: "Secrets Store", permission: "Secrets Store Read" } as const;
-export const writing = { tag: "Secrets Store", permission: "Secrets Store Write" } as const;
+export const SECRETS_READ_OPTIONS = { tag: "Secrets Store", permission: "Secrets Store Read" } as const;
+export const SECRETS_WRITE_OPTIONS = { tag: "Secrets Store", permission: "Secrets Store Write" } as const;
 
 const timestamp = z.iso.datetime();
 export const sortDirection = z.enum(["asc", "desc"]).optional();

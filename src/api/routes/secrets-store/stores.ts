@@ -4,13 +4,13 @@ import { respond, respondWithPage, route, type Route } from "../../operation.ts"
 import { pageQuery, pageRequest } from "../../paging.ts";
 import {
   sortDirection,
-  reading,
+  SECRETS_READ_OPTIONS,
   SECRETS_STORE_PATH,
   shownStore,
   STORE_PATH,
   STORES_PATH,
   storeShape,
-  writing,
+  SECRETS_WRITE_OPTIONS,
   type SecretsStoreRouteDeps,
 } from "./shapes.ts";
 
@@ -18,7 +18,7 @@ import {
 export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   route(
     {
-      ...reading,
+      ...SECRETS_READ_OPTIONS,
       id: "secrets-store-list",
       method: "get",
       path: STORES_PATH,
@@ -38,7 +38,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   ),
   route(
     {
-      ...writing,
+      ...SECRETS_WRITE_OPTIONS,
       id: "secrets-store-create",
       method: "post",
       path: STORES_PATH,
@@ -50,7 +50,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   ),
   route(
     {
-      ...reading,
+      ...SECRETS_READ_OPTIONS,
       id: "secrets-store-get-store",
       method: "get",
       path: STORE_PATH,
@@ -61,7 +61,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   ),
   route(
     {
-      ...writing,
+      ...SECRETS_WRITE_OPTIONS,
       id: "secrets-store-delete-store",
       method: "delete",
       path: STORE_PATH,
@@ -76,7 +76,7 @@ export const storeRoutes = ({ store }: SecretsStoreRouteDeps): Route[] => [
   ),
   route(
     {
-      ...reading,
+      ...SECRETS_READ_OPTIONS,
       id: "secrets-store-quota",
       method: "get",
       path: `${SECRETS_STORE_PATH}/quota`,

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import {
-  downloadName,
+  DOWNLOAD_FILE_NAMES,
   streamErrors,
   type Download,
   type Downloads,
@@ -31,7 +31,7 @@ export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps):
       Object.fromEntries(
         made.map(({ type, status, percentComplete }) => [
           type,
-          { status, percentComplete, url: urls.at({ account, uid }, `downloads/${downloadName[type]}`) },
+          { status, percentComplete, url: urls.at({ account, uid }, `downloads/${DOWNLOAD_FILE_NAMES[type]}`) },
         ]),
       ),
     );

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { jwkForm, pemForm, type SigningKeys } from "../../../stream/index.ts";
+import { encodeJwk, encodePem, type SigningKeys } from "../../../stream/index.ts";
 import { respond, route, type Route } from "../../operation.ts";
 import { secretField } from "../../secret-fields.ts";
 import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
@@ -56,8 +56,8 @@ export const streamKeysRoutes = ({ keys }: StreamKeysDeps): Route[] => [
       const { id, privateKey, created } = await keys.create(call.params["account_id"]!);
       return respond({
         id,
-        pem: pemForm(privateKey),
-        jwk: jwkForm(id, privateKey),
+        pem: encodePem(privateKey),
+        jwk: encodeJwk(id, privateKey),
         created: new Date(created).toISOString(),
       });
     },

@@ -3,7 +3,7 @@ import type {
   LiveHealth,
   LiveInputChange,
   LiveInputs,
-  LiveNow,
+  PublicLiveStatus,
   LiveSample,
   LiveUrls,
   OwnedLiveInput,
@@ -44,7 +44,7 @@ interface StreamLiveInputsDeps {
   urls: StreamUrls;
   endpoints: LiveUrls["endpoints"];
   /** Resolves with the current broadcast, if there is one. */
-  now(input: string): Promise<LiveNow | undefined>;
+  now(input: string): Promise<PublicLiveStatus | undefined>;
   viewers(input: string): Promise<number>;
   /** Health of the incoming stream; undefined without a publisher. */
   health(input: string): LiveHealth | undefined | Promise<LiveHealth | undefined>;

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../../accounts/index.ts";
 import { assetErrors, type AssetUploads } from "../../../workers/index.ts";
 import { respond, route, type Call, type Route } from "../../operation.ts";
-import { SCRIPT, UPLOAD_BYTES, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
+import { SCRIPT, UPLOAD_BYTES, WORKERS, WORKER_WRITE_OPTIONS, type WorkerRoutesDeps } from "./common.ts";
 
 type UploadedAssets = Parameters<AssetUploads["store"]>[1];
 
@@ -22,7 +22,7 @@ export const assetRoutes = ({ assets }: WorkerRoutesDeps): Route[] => [
       path: `${SCRIPT}/assets-upload-session`,
       summary: "Create Assets Upload Session",
       audit: false,
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       body: z.object({ manifest }),
       maxBytes: MAX_MANIFEST_BYTES,
       maxValues: 150_000,
@@ -41,7 +41,7 @@ export const assetRoutes = ({ assets }: WorkerRoutesDeps): Route[] => [
       path: `${WORKERS}/assets/upload`,
       summary: "Upload Assets",
       audit: false,
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       authenticate: (secret) => callerOf(assets, secret),
       authenticationError: assetErrors.badToken,
       query: z.object({ base64: z.literal("true", { error: "only base64=true is supported" }) }),
@@ -69,7 +69,8 @@ function callerOf(assets: AssetUploads, secret: string): Caller | undefined {
     tokenId: manifestId,
     user: { id: account, email: "" },
     accounts: [account],
-    allows: (permission, on) => permission === writing.permission && "account" in on && on.account === account,
+    allows: (permission, on) =>
+      permission === WORKER_WRITE_OPTIONS.permission && "account" in on && on.account === account,
   };
 }
 

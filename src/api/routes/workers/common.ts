@@ -35,8 +35,8 @@ export const SCRIPT = `${WORKERS}/scripts/{script_name}`;
 export const ENVIRONMENT_PATH = `${WORKERS}/services/{service_name}/environments/{environment_name}`;
 
 /** Shared fields of the worker operations. */
-export const reading = { tag: "Workers", permission: "Workers Scripts Read" } as const;
-export const writing = { tag: "Workers", permission: "Workers Scripts Write" } as const;
+export const WORKER_READ_OPTIONS = { tag: "Workers", permission: "Workers Scripts Read" } as const;
+export const WORKER_WRITE_OPTIONS = { tag: "Workers", permission: "Workers Scripts Write" } as const;
 
 /** Maximum upload size; the domain limits modules and source maps. */
 export const UPLOAD_BYTES = 48 * 1024 * 1024;

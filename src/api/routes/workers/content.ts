@@ -8,10 +8,10 @@ import {
   requireScript,
   requireService,
   requireVersion,
-  reading,
+  WORKER_READ_OPTIONS,
   SCRIPT,
   UPLOAD_BYTES,
-  writing,
+  WORKER_WRITE_OPTIONS,
   type WorkerRoutesDeps,
 } from "./common.ts";
 import { workerRouteErrors } from "./errors.ts";
@@ -21,11 +21,11 @@ import { scriptShape, shownScript } from "./shapes.ts";
 
 const download = {
   summary: "Get script content",
-  ...reading,
+  ...WORKER_READ_OPTIONS,
   raw: "multipart/form-data",
   query: z.object({ version: z.string().optional() }),
 };
-const upload = { summary: "Put script content", ...writing, maxBytes: UPLOAD_BYTES, result: scriptShape };
+const upload = { summary: "Put script content", ...WORKER_WRITE_OPTIONS, maxBytes: UPLOAD_BYTES, result: scriptShape };
 
 /** Changes only the code; everything else is kept. */
 export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
@@ -34,7 +34,7 @@ export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
     return contentResponse(
       scripts,
       query.version === undefined
-        ? await versionInForce(scripts, script)
+        ? await findMostUsedVersion(scripts, script)
         : await requireVersion(scripts, account, name, query.version),
     );
   }
@@ -84,7 +84,7 @@ export function requireLatestVersion({ name, latest }: Script): Version {
 }
 
 /** Resolves with the version that receives the most requests; the newest one if nothing is deployed. */
-export async function versionInForce(scripts: Scripts, script: Script): Promise<Version> {
+export async function findMostUsedVersion(scripts: Scripts, script: Script): Promise<Version> {
   const latest = requireLatestVersion(script);
   const id = script.live?.versions.toSorted((a, b) => b.percentage - a.percentage)[0]?.versionId;
   return id === undefined || id === latest.id ? latest : requireVersion(scripts, script.account, script.name, id);

@@ -3,9 +3,15 @@ import { workerErrors } from "../../../workers/index.ts";
 import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
-import { accountAndScript, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
+import {
+  accountAndScript,
+  WORKER_READ_OPTIONS,
+  SCRIPT,
+  WORKER_WRITE_OPTIONS,
+  type WorkerRoutesDeps,
+} from "./common.ts";
 import { readAnnotations } from "./metadata.ts";
-import { deploymentShape, nothing, shownDeployment } from "./shapes.ts";
+import { deploymentShape, nullResult, shownDeployment } from "./shapes.ts";
 
 const request = z.object({
   strategy: z.literal("percentage").default("percentage"),
@@ -22,7 +28,7 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       method: "get",
       path: `${SCRIPT}/deployments`,
       summary: "List Deployments",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       query: z.object(pageQuery({ perPage: 100 })),
       result: z.object({ deployments: z.array(deploymentShape), items: z.array(deploymentShape) }),
     },
@@ -43,7 +49,7 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       method: "post",
       path: `${SCRIPT}/deployments`,
       summary: "Create Deployment",
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       query: z.object({ force: z.string().optional() }),
       body: request,
       result: deploymentShape,
@@ -68,7 +74,7 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       method: "get",
       path: `${SCRIPT}/deployments/{deployment_id}`,
       summary: "Get Deployment",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       result: deploymentShape,
     },
     async ({ params }) => {
@@ -86,8 +92,8 @@ export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       method: "delete",
       path: `${SCRIPT}/deployments/{deployment_id}`,
       summary: "Delete Deployment",
-      ...writing,
-      result: nothing,
+      ...WORKER_WRITE_OPTIONS,
+      result: nullResult,
     },
     async ({ params }) => {
       await scripts.deleteDeployment(...accountAndScript(params), params.deployment_id!);

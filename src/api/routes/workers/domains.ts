@@ -7,10 +7,10 @@ import {
   accountAndScript,
   domainAccessOf,
   pageOf,
-  reading,
+  WORKER_READ_OPTIONS,
   SCRIPT,
   WORKERS,
-  writing,
+  WORKER_WRITE_OPTIONS,
   type WorkerRoutesDeps,
 } from "./common.ts";
 import { routingNotices } from "./notices.ts";
@@ -89,7 +89,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
   ...[DOMAINS_PATH, RECORDS_PATH].flatMap((path) => [
     route(
       {
-        ...reading,
+        ...WORKER_READ_OPTIONS,
         id: path === DOMAINS_PATH ? "worker-domain-list-domains" : "worker-domain-list-records",
         method: "get",
         path,
@@ -106,7 +106,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
     ),
     route(
       {
-        ...reading,
+        ...WORKER_READ_OPTIONS,
         id: path === DOMAINS_PATH ? "worker-domain-get-a-domain" : "worker-domain-get-record",
         method: "get",
         path: `${path}/{domain_id}`,
@@ -118,7 +118,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
   ]),
   route(
     {
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       id: "worker-domain-attach-to-domain",
       method: "put",
       path: DOMAINS_PATH,
@@ -135,7 +135,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
   ),
   route(
     {
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       id: "worker-domain-detach-from-domain",
       method: "delete",
       path: `${DOMAINS_PATH}/{domain_id}`,
@@ -150,7 +150,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
   // Returns what `records` below would change, so that clients can ask the user to confirm conflicts.
   route(
     {
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       id: "worker-domain-changeset",
       method: "post",
       path: `${SCRIPT}/domains/changeset`,
@@ -176,7 +176,7 @@ export const domainRoutes = ({ routing: { domains, isActive } }: WorkerRoutesDep
   ),
   route(
     {
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       id: "worker-domain-put-records",
       method: "put",
       path: `${SCRIPT}/domains/records`,

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { reading, WORKERS, type WorkerRoutesDeps } from "./common.ts";
+import { WORKER_READ_OPTIONS, WORKERS, type WorkerRoutesDeps } from "./common.ts";
 
 const NAMESPACES_PATH = `${WORKERS}/durable_objects/namespaces`;
 
@@ -24,7 +24,7 @@ export const durableObjectRoutes = ({ objectNamespaces }: WorkerRoutesDeps): Rou
       method: "get",
       path: NAMESPACES_PATH,
       summary: "List Durable Object namespaces",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       query: z.object(pageQuery({ perPage: 20 })),
       result: z.array(namespaceSchema),
     },
@@ -49,7 +49,7 @@ export const durableObjectRoutes = ({ objectNamespaces }: WorkerRoutesDeps): Rou
       method: "get",
       path: `${NAMESPACES_PATH}/{id}/objects`,
       summary: "List Durable Objects",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       query: z.object({
         limit: z.coerce.number().int().min(1).max(MAX_OBJECTS_PER_PAGE).default(1000),
         cursor: z

@@ -11,10 +11,10 @@ import { respond, respondWithPage, route, type Call, type Route } from "../../op
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { uploaderOf } from "./author.ts";
 import { shownBinding } from "./bindings.ts";
-import { isOn, JSON_UPLOAD_BYTES, reading, writing, type WorkerRoutesDeps } from "./common.ts";
+import { isOn, JSON_UPLOAD_BYTES, WORKER_READ_OPTIONS, WORKER_WRITE_OPTIONS, type WorkerRoutesDeps } from "./common.ts";
 import { requireLatestVersion } from "./content.ts";
 import { requireRecord, RECORD } from "./worker-records.ts";
-import { nothing } from "./shapes.ts";
+import { nullResult } from "./shapes.ts";
 import { patchedUpload, sentModuleShape, versionPatch, versionRequest, uploadOf } from "./version-body.ts";
 
 const VERSIONS = `${RECORD}/versions`;
@@ -51,7 +51,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         method: "get",
         path: VERSIONS,
         summary: "List Versions",
-        ...reading,
+        ...WORKER_READ_OPTIONS,
         query: z.object(pageQuery({ perPage: 10, max: 100 })),
         result: z.array(shape),
       },
@@ -68,7 +68,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         method: "post",
         path: VERSIONS,
         summary: "Create Version",
-        ...writing,
+        ...WORKER_WRITE_OPTIONS,
         query: deployFlag,
         body: versionRequest,
         maxBytes: JSON_UPLOAD_BYTES,
@@ -83,7 +83,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         method: "patch",
         path: `${VERSIONS}/latest`,
         summary: "Patch Latest Version",
-        ...writing,
+        ...WORKER_WRITE_OPTIONS,
         query: deployFlag,
         body: versionPatch,
         maxBytes: JSON_UPLOAD_BYTES,
@@ -106,7 +106,7 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         method: "get",
         path: `${VERSIONS}/{version_id}`,
         summary: "Get Version",
-        ...reading,
+        ...WORKER_READ_OPTIONS,
         query: z.object({ include: z.enum(["modules"]).optional() }),
         result: shape,
       },
@@ -122,8 +122,8 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
         method: "delete",
         path: `${VERSIONS}/{version_id}`,
         summary: "Delete Version",
-        ...writing,
-        result: nothing,
+        ...WORKER_WRITE_OPTIONS,
+        result: nullResult,
       },
       async ({ params }) => {
         const script = await requireRecord(scripts, params);

@@ -3,7 +3,15 @@ import type { RoutingZone, WorkerRoute } from "../../../workers/index.ts";
 import { respond, route, type Call, type Route } from "../../operation.ts";
 import { apiErrors } from "../../errors.ts";
 import { routingNotices } from "./notices.ts";
-import { ENVIRONMENT_PATH, isOn, accountAndScript, reading, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
+import {
+  ENVIRONMENT_PATH,
+  isOn,
+  accountAndScript,
+  WORKER_READ_OPTIONS,
+  SCRIPT,
+  WORKER_WRITE_OPTIONS,
+  type WorkerRoutesDeps,
+} from "./common.ts";
 
 const ROUTES_PATH = "/zones/{zone_id}/workers/routes";
 const ROUTE_PATH = `${ROUTES_PATH}/{route_id}`;
@@ -105,7 +113,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
   ...[SCRIPT, ENVIRONMENT_PATH].map((path) =>
     route(
       {
-        ...reading,
+        ...WORKER_READ_OPTIONS,
         id: path === SCRIPT ? "worker-script-list-routes" : "worker-environment-list-routes",
         method: "get",
         path: `${path}/routes`,
@@ -119,7 +127,7 @@ export const routeRoutes = ({ routing: { routes, isActive } }: WorkerRoutesDeps)
   // With `validate`, only checks the routes, even if the worker does not exist yet: a deploy does so before the upload.
   route(
     {
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       id: "worker-script-put-routes",
       method: "put",
       path: `${SCRIPT}/routes`,

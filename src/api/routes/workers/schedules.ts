@@ -2,7 +2,14 @@ import { z } from "@hono/zod-openapi";
 import { systemClock } from "../../../kernel/index.ts";
 import { parseCron, workerErrors, type Schedule } from "../../../workers/index.ts";
 import { respond, route, type Route } from "../../operation.ts";
-import { accountAndScript, reading, requireScript, SCRIPT, writing, type WorkerRoutesDeps } from "./common.ts";
+import {
+  accountAndScript,
+  WORKER_READ_OPTIONS,
+  requireScript,
+  SCRIPT,
+  WORKER_WRITE_OPTIONS,
+  type WorkerRoutesDeps,
+} from "./common.ts";
 
 const shape = z.object({
   schedules: z.array(z.object({ cron: z.string(), created_on: z.iso.datetime(), modified_on: z.iso.datetime() })),
@@ -38,7 +45,7 @@ export const scheduleRoutes = ({ scripts, live, clock = systemClock }: WorkerRou
       method: "get",
       path: `${SCRIPT}/schedules`,
       summary: "Get Cron Triggers",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       result: shape,
     },
     async ({ params }) => respond(showSchedules(await scripts.schedules(...accountAndScript(params)))),
@@ -49,7 +56,7 @@ export const scheduleRoutes = ({ scripts, live, clock = systemClock }: WorkerRou
       method: "put",
       path: `${SCRIPT}/schedules`,
       summary: "Update Cron Triggers",
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       body: z.array(z.object({ cron: z.string() })),
       result: shape,
     },
@@ -69,7 +76,7 @@ export const scheduleRoutes = ({ scripts, live, clock = systemClock }: WorkerRou
       method: "get",
       path: `${SCRIPT}/schedules/next`,
       summary: "List the next runs of each Cron Trigger",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       result: z.array(z.object({ cron: z.string(), next: z.array(z.iso.datetime()) })),
     },
     async ({ params }) => {
@@ -84,7 +91,7 @@ export const scheduleRoutes = ({ scripts, live, clock = systemClock }: WorkerRou
       method: "post",
       path: `${SCRIPT}/schedules/run`,
       summary: "Run the scheduled handler now, with an expression of its Cron Triggers or another one",
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       body: z.object({ cron: z.string().max(200) }),
       result: z.object({
         cron: z.string(),

@@ -7,17 +7,17 @@ import {
   accountAndScript,
   requireScript,
   pageOf,
-  reading,
+  WORKER_READ_OPTIONS,
   SCRIPT,
   UPLOAD_BYTES,
   WORKERS,
-  writing,
+  WORKER_WRITE_OPTIONS,
   type WorkerRoutesDeps,
 } from "./common.ts";
-import { contentResponse, versionInForce } from "./content.ts";
+import { contentResponse, findMostUsedVersion } from "./content.ts";
 import { uploadNotices } from "./notices.ts";
 import { receiveUpload } from "./receive.ts";
-import { nothing, scriptShape, shownScript, shownUpload, uploadShape } from "./shapes.ts";
+import { nullResult, scriptShape, shownScript, shownUpload, uploadShape } from "./shapes.ts";
 
 const foundScriptSchema = z.object({
   id: z.string(),
@@ -43,7 +43,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
       method: "get",
       path: `${WORKERS}/scripts`,
       summary: "List Workers",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       query: z.object({ tags: z.string().optional(), ...pageQuery({ perPage: 1000 }) }),
       result: z.array(scriptShape),
     },
@@ -64,7 +64,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
       method: "get",
       path: `${WORKERS}/scripts-search`,
       summary: "Search Workers",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       query: z.object({
         name: z.string().optional(),
         id: z.string().optional(),
@@ -92,7 +92,7 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
       method: "put",
       path: SCRIPT,
       summary: "Upload Worker Module",
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       query: z.object({ bindings_inherit: z.string().optional(), excludeScript: z.string().optional() }),
       maxBytes: UPLOAD_BYTES,
       result: uploadShape,
@@ -110,12 +110,12 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
       method: "get",
       path: SCRIPT,
       summary: "Download Worker",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       raw: "multipart/form-data",
     },
     async ({ params }) => {
       const script = await requireScript(scripts, ...accountAndScript(params));
-      return contentResponse(scripts, await versionInForce(scripts, script));
+      return contentResponse(scripts, await findMostUsedVersion(scripts, script));
     },
   ),
 
@@ -125,9 +125,9 @@ export const scriptRoutes = ({ scripts, offersAi = true }: WorkerRoutesDeps): Ro
       method: "delete",
       path: SCRIPT,
       summary: "Delete Worker",
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       query: z.object({ force: z.string().optional() }),
-      result: nothing,
+      result: nullResult,
     },
     async ({ params }) => {
       await scripts.delete(...accountAndScript(params));

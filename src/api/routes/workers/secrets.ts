@@ -7,12 +7,12 @@ import {
   ENVIRONMENT_PATH,
   accountAndScript,
   pageOf,
-  reading,
+  WORKER_READ_OPTIONS,
   SCRIPT,
-  writing,
+  WORKER_WRITE_OPTIONS,
   type WorkerRoutesDeps,
 } from "./common.ts";
-import { nothing } from "./shapes.ts";
+import { nullResult } from "./shapes.ts";
 import { readAnnotations } from "./metadata.ts";
 
 const secretSchema = z.object({ name: z.string(), type: z.literal("secret_text") });
@@ -42,7 +42,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           method: "get",
           path: `${path}/secrets`,
           summary: "List script secrets",
-          ...reading,
+          ...WORKER_READ_OPTIONS,
           query: z.object(pageQuery({ perPage: 1000 })),
           result: z.array(secretSchema),
         },
@@ -58,7 +58,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           method: "put",
           path: `${path}/secrets`,
           summary: "Add script secret",
-          ...writing,
+          ...WORKER_WRITE_OPTIONS,
           body: secret,
           result: secretSchema,
         },
@@ -76,7 +76,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           method: "get",
           path: `${path}/secrets/{secret_name}`,
           summary: "Get secret binding",
-          ...reading,
+          ...WORKER_READ_OPTIONS,
           query: urlEncodedQuery,
           result: secretSchema,
         },
@@ -94,9 +94,9 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           method: "delete",
           path: `${path}/secrets/{secret_name}`,
           summary: "Delete script secret",
-          ...writing,
+          ...WORKER_WRITE_OPTIONS,
           query: urlEncodedQuery,
-          result: nothing,
+          result: nullResult,
         },
         async (call) => {
           await scripts.changeSecrets(
@@ -114,7 +114,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
           method: "patch",
           path: `${path}/secrets-bulk`,
           summary: "Patch multiple script secrets",
-          ...writing,
+          ...WORKER_WRITE_OPTIONS,
           body: bulk,
           result: z.record(z.string(), secretSchema),
         },

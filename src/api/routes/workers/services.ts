@@ -5,13 +5,13 @@ import { shownBinding } from "./bindings.ts";
 import {
   ENVIRONMENT_PATH,
   requireService,
-  reading,
+  WORKER_READ_OPTIONS,
   SCRIPT,
   WORKERS,
-  writing,
+  WORKER_WRITE_OPTIONS,
   type WorkerRoutesDeps,
 } from "./common.ts";
-import { nothing, scriptShape, shownScript, withoutDefaults } from "./shapes.ts";
+import { nullResult, scriptShape, shownScript, withoutDefaults } from "./shapes.ts";
 
 const SERVICE = `${WORKERS}/services/{service_name}`;
 const environmentSchema = z.object({
@@ -40,7 +40,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       method: "get",
       path: SERVICE,
       summary: "Get a service",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       result: serviceSchema,
     },
     async ({ params }) => respond(showService(await requireService(scripts, params))),
@@ -51,9 +51,9 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       method: "delete",
       path: SERVICE,
       summary: "Delete a service",
-      ...writing,
+      ...WORKER_WRITE_OPTIONS,
       query: z.object({ force: z.string().optional() }),
-      result: nothing,
+      result: nullResult,
     },
     async ({ params }) => {
       const { account, name } = await requireService(scripts, params);
@@ -67,7 +67,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       method: "get",
       path: ENVIRONMENT_PATH,
       summary: "Get an environment of a service",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       result: environmentSchema,
     },
     async ({ params }) => respond(showEnvironment(await requireService(scripts, params))),
@@ -78,7 +78,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       method: "get",
       path: `${ENVIRONMENT_PATH}/bindings`,
       summary: "List the bindings of an environment",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       result: z.array(z.record(z.string(), z.unknown())),
     },
     async ({ params }) => {
@@ -94,7 +94,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       method: "get",
       path: `${SCRIPT}/references`,
       summary: "List references to a Worker",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       result: z.record(z.string(), z.unknown()),
     },
     async ({ params }) =>
@@ -110,7 +110,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       method: "get",
       path: `${WORKERS}/tails/by-consumer/{consumer_name}`,
       summary: "List Workers whose logs a Worker consumes",
-      ...reading,
+      ...WORKER_READ_OPTIONS,
       result: z.array(z.looseObject({ script: z.string() })),
     },
     async ({ params }) => {

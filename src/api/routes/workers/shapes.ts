@@ -5,7 +5,7 @@ import { shownObservability, shownPlacement } from "./setting-fields.ts";
 
 const loose = z.record(z.string(), z.unknown());
 const instant = z.iso.datetime();
-export const nothing = z.null();
+export const nullResult = z.null();
 
 /** A script as returned in lists and upload results. */
 export const scriptShape = z.looseObject({

@@ -9,9 +9,9 @@ import {
 import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
-import { pageOf, reading, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
+import { pageOf, WORKER_READ_OPTIONS, WORKERS, WORKER_WRITE_OPTIONS, type WorkerRoutesDeps } from "./common.ts";
 import { observability, shownObservability } from "./setting-fields.ts";
-import { nothing } from "./shapes.ts";
+import { nullResult } from "./shapes.ts";
 
 export const RECORD = `${WORKERS}/workers/{worker_id}`;
 
@@ -78,7 +78,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         method: "get",
         path: `${WORKERS}/workers`,
         summary: "List Workers",
-        ...reading,
+        ...WORKER_READ_OPTIONS,
         query: listQuery,
         result: z.array(workerSchema),
       },
@@ -99,7 +99,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         method: "post",
         path: `${WORKERS}/workers`,
         summary: "Create Worker",
-        ...writing,
+        ...WORKER_WRITE_OPTIONS,
         body: request,
         result: workerSchema,
       },
@@ -112,7 +112,14 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
     ),
 
     route(
-      { id: "getWorker", method: "get", path: RECORD, summary: "Get Worker", ...reading, result: workerSchema },
+      {
+        id: "getWorker",
+        method: "get",
+        path: RECORD,
+        summary: "Get Worker",
+        ...WORKER_READ_OPTIONS,
+        result: workerSchema,
+      },
       async ({ params }) => answerWorker(await requireRecord(scripts, params)),
     ),
     route(
@@ -121,7 +128,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         method: "put",
         path: RECORD,
         summary: "Update Worker",
-        ...writing,
+        ...WORKER_WRITE_OPTIONS,
         body: request,
         result: workerSchema,
       },
@@ -133,14 +140,21 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         method: "patch",
         path: RECORD,
         summary: "Edit Worker",
-        ...writing,
+        ...WORKER_WRITE_OPTIONS,
         body: patch,
         result: workerSchema,
       },
       async ({ params, body }) => change(await requireRecord(scripts, params), body, false),
     ),
     route(
-      { id: "deleteWorker", method: "delete", path: RECORD, summary: "Delete Worker", ...writing, result: nothing },
+      {
+        id: "deleteWorker",
+        method: "delete",
+        path: RECORD,
+        summary: "Delete Worker",
+        ...WORKER_WRITE_OPTIONS,
+        result: nullResult,
+      },
       async ({ params }) => {
         const { account, name } = await requireRecord(scripts, params);
         await scripts.delete(account, name);

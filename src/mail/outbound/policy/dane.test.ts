@@ -3,7 +3,7 @@ import { createHash, X509Certificate } from "node:crypto";
 import { test, type TestContext } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { authority, issuedBy, selfSigned, type Pair } from "../certificate.testing.ts";
-import { parcelOf, startSink } from "../outbound.testing.ts";
+import { deliveryRequestOf, startSink } from "../outbound.testing.ts";
 import type { TlsResult } from "../types.ts";
 import { createDeliveryAgent, type DeliveryAgentOptions } from "../smtp/delivery-agent.ts";
 import { createDane } from "./dane.ts";
@@ -46,7 +46,7 @@ async function deliver(
   t.after(() => agent.close());
   const {
     results: [result],
-  } = await agent.deliver("there.example", parcelOf(["b@there.example"]), new AbortController().signal);
+  } = await agent.deliver("there.example", deliveryRequestOf(["b@there.example"]), new AbortController().signal);
   assert.equal(sink.mails.length, result!.outcome === "delivered" ? 1 : 0);
   const how =
     result!.outcome === "delivered"

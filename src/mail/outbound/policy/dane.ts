@@ -1,5 +1,5 @@
 import { messageOf } from "../../../kernel/index.ts";
-import type { DaneFinding, DaneFor, ReportedPolicy } from "../types.ts";
+import type { DaneFinding, DaneLookup, ReportedPolicy } from "../types.ts";
 import { checkTlsa, formatTlsa, isUsable, readTlsa } from "./tlsa.ts";
 
 /**
@@ -24,7 +24,7 @@ const NO_FINDING: DaneFinding = { kind: "none" };
 const MAX_RECORDS = 50;
 
 /** DANE policies of mail servers (RFC 7672), for connections to `port`. */
-export function createDane({ lookups, port }: { lookups: SecureLookups; port: number }): DaneFor {
+export function createDane({ lookups, port }: { lookups: SecureLookups; port: number }): DaneLookup {
   async function queryDns(name: string, type: Parameters<SecureLookups["query"]>[1]): Promise<DaneAnswer> {
     try {
       const { name: found, records, authentic } = await lookups.query(name, type);

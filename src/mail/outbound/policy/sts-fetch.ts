@@ -18,7 +18,7 @@ interface StsFetchOptions {
   timeoutMs?: number;
 }
 
-export type StsFetched = { ok: true; policy: StsPolicy } | { ok: false; why: string; failure: TlsFailureType };
+export type StsFetchResult = { ok: true; policy: StsPolicy } | { ok: false; why: string; failure: TlsFailureType };
 
 /**
  * Fetches the policy of a domain (RFC 8461 3.3): over HTTPS, from a host with a certificate for its name, without
@@ -30,7 +30,7 @@ export function createStsFetch({
   port = 443,
   ca,
   timeoutMs = 10_000,
-}: StsFetchOptions): (domain: string, signal: AbortSignal) => Promise<StsFetched> {
+}: StsFetchOptions): (domain: string, signal: AbortSignal) => Promise<StsFetchResult> {
   const trustedCas = ca === undefined ? undefined : [...getCACertificates("default"), ca];
   const lookup = lookupBy(resolver, mayConnect);
 

@@ -7,7 +7,7 @@ import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { migrate, openSqlite, type Db } from "../../../store/index.ts";
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { selfSigned, type Pair } from "../certificate.testing.ts";
-import { parcelOf, startSink } from "../outbound.testing.ts";
+import { deliveryRequestOf, startSink } from "../outbound.testing.ts";
 import type { TlsPolicy } from "../types.ts";
 import { createDeliveryAgent } from "../smtp/delivery-agent.ts";
 import { startDns, type NameRecords } from "./dns.testing.ts";
@@ -238,7 +238,7 @@ test("mail to a domain in enforce mode goes to the hosts listed in the policy, o
     t.after(() => agent.close());
     const {
       results: [result],
-    } = await agent.deliver("there.example", parcelOf(["b@there.example"]), new AbortController().signal);
+    } = await agent.deliver("there.example", deliveryRequestOf(["b@there.example"]), new AbortController().signal);
     assert.equal(result!.outcome, outcome, `${what}: ${result!.reply.text}`);
     assert.equal(sink.mails.length, outcome === "delivered" ? 1 : 0, what);
     if (outcome === "temporary") assert.equal(result!.reply.enhanced.slice(0, 3), "4.7", what);

@@ -1,12 +1,12 @@
 import type { Clock, Log } from "../../../kernel/index.ts";
 import { formatPolicy, policyIdOf } from "../../../protocol/mtasts/index.ts";
-import type { PolicyFor, ReportedPolicy, TlsFailure, TlsPolicy } from "../types.ts";
-import type { StsFetched } from "./sts-fetch.ts";
+import type { PolicyLookup, ReportedPolicy, TlsFailure, TlsPolicy } from "../types.ts";
+import type { StsFetchResult } from "./sts-fetch.ts";
 import type { StoredPolicy, StsTable } from "./sts-table.ts";
 
 interface StsOptions {
   table: StsTable;
-  fetch: (domain: string, signal: AbortSignal) => Promise<StsFetched>;
+  fetch: (domain: string, signal: AbortSignal) => Promise<StsFetchResult>;
   /** Has the signature of `resolveTxt` in node:dns/promises. */
   resolveTxt: (name: string) => Promise<string[][]>;
   clock: Pick<Clock, "now">;
@@ -28,7 +28,7 @@ const MAX_CACHED = 5000;
  * If a lookup or fetch fails, the cached policy stays in use, or the domain has no policy.
  */
 export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsOptions): {
-  policyFor: PolicyFor;
+  policyFor: PolicyLookup;
   close(): void;
 } {
   const cachedAnswers = new Map<string, { until: number; answer: Promise<TlsPolicy | undefined> }>();

@@ -1,5 +1,5 @@
 import { sql, type Compilable } from "kysely";
-import { type GroupCommitter, prepared, type Db } from "../../../store/index.ts";
+import { type GroupCommitter, prepareQuery, type Db } from "../../../store/index.ts";
 import type { BodyRow, MessageRow, OutboundTables, RecipientRow, RecipientState } from "./migrations.ts";
 
 /** Queries of the queue API and of housekeeping. */
@@ -30,7 +30,7 @@ const BATCH_SIZE = 500;
 export function createQueueTable(db: Db, commits: GroupCommitter) {
   const tables = db.tables<OutboundTables>();
 
-  const body = prepared((arg) =>
+  const body = prepareQuery((arg) =>
     tables.selectFrom("outbound_bodies").select("body").where("message_id", "=", arg<string>("id")),
   );
   const insertMessage = preparedInsert<MessageRow>("outbound_messages");
@@ -41,7 +41,7 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
   function preparedInsert<Row extends object>(table: keyof OutboundTables): (row: Row) => Compilable<unknown> {
     let query: ((values: Record<string, unknown>) => Compilable<unknown>) | undefined;
     return (row) =>
-      (query ??= prepared((arg) =>
+      (query ??= prepareQuery((arg) =>
         tables
           .insertInto(table)
           .values(Object.fromEntries(Object.keys(row).map((column) => [column, arg(column)])) as never),

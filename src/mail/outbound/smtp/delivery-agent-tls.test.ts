@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { selfSigned } from "../certificate.testing.ts";
-import { parcelOf, resolverOf, startScripted, startSink } from "../outbound.testing.ts";
+import { deliveryRequestOf, resolverOf, startScripted, startSink } from "../outbound.testing.ts";
 import { NEVER, open, resultLines } from "./delivery-agent.testing.ts";
 
 const good = selfSigned("mx.there.example");
@@ -57,7 +57,7 @@ for (const [what, { server, level, ca, expect }] of Object.entries({
     const { deliver } = open(sink, { policyFor: () => ({ level }), ...(ca !== undefined && { ca }) });
     const {
       results: [result],
-    } = await deliver("there.example", parcelOf(["b@there.example"]), NEVER);
+    } = await deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER);
     const found =
       result!.outcome === "delivered"
         ? `delivered ${result!.tls === undefined ? "plain" : result!.tls.slice(0, 3)}`
@@ -74,12 +74,12 @@ test("opportunistic TLS falls back to plain text if TLS fails or is refused", as
     setImmediate(() => socket.write("this is no handshake"));
     return "220 go";
   });
-  const first = await open(broken).deliver("there.example", parcelOf(["b@there.example"]), NEVER);
+  const first = await open(broken).deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER);
   assert.deepEqual([first.results[0]!.outcome, first.results[0]!.tls, broken.connections], ["delivered", undefined, 2]);
   const refusing = await startScripted((command) =>
     command.startsWith("EHLO") ? "250-there\r\n250 STARTTLS" : command === "STARTTLS" ? "454 4.7.0 not now" : undefined,
   );
-  const second = await open(refusing).deliver("there.example", parcelOf(["b@there.example"]), NEVER);
+  const second = await open(refusing).deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER);
   assert.deepEqual([second.results[0]!.outcome, refusing.connections], ["delivered", 1]);
 });
 
@@ -87,17 +87,17 @@ test("uses only hosts that the policy and a custom check allow", async () => {
   const sink = await startSink(good);
   const not = await open(sink, {
     policyFor: () => ({ level: "verified", mx: ["*.other.example", "there.example"] }),
-  }).deliver("there.example", parcelOf(["b@there.example"]), NEVER);
+  }).deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER);
   assert.match(resultLines(not)[0]!, /^b temporary 451 4\.7\.5 the MTA-STS policy of there\.example allows none/);
   const yes = await open(sink, {
     policyFor: () => ({ level: "verified", mx: ["*.there.example"] }),
     ca: good.cert,
-  }).deliver("there.example", parcelOf(["b@there.example"]), NEVER);
+  }).deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER);
   assert.equal(yes.results[0]!.outcome, "delivered");
   const verify = () => assert.fail("no TLSA record matches");
   const dane = await open(sink, { policyFor: () => ({ level: "require", verify }) }).deliver(
     "there.example",
-    parcelOf(["b@there.example"]),
+    deliveryRequestOf(["b@there.example"]),
     NEVER,
   );
   assert.match(resultLines(dane)[0]!, /temporary 451 .*no TLSA record matches/);
@@ -126,7 +126,7 @@ test("sends everything to the first working smart host, with a password", async 
   });
   const attempt = await works.deliver(
     "anywhere.example",
-    parcelOf(["b@anywhere.example", "c@elsewhere.example"]),
+    deliveryRequestOf(["b@anywhere.example", "c@elsewhere.example"]),
     NEVER,
   );
   assert.deepEqual(
@@ -143,7 +143,7 @@ test("sends everything to the first working smart host, with a password", async 
     ca: rules.cert,
   });
   assert.match(
-    resultLines(await wrong.deliver("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
+    resultLines(await wrong.deliver("anywhere.example", deliveryRequestOf(["b@anywhere.example"]), NEVER))[0]!,
     /^b temporary 451 4\.4\.0 .*answered: 535/,
     "a wrong password does not bounce the message",
   );
@@ -155,7 +155,7 @@ test("never sends a password in plain text", async () => {
     smartHosts: [{ host: "127.0.0.1", port: sink.port, auth: { user: "u", pass: "p" }, tls: "opportunistic" }],
   });
   assert.match(
-    resultLines(await deliver("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
+    resultLines(await deliver("anywhere.example", deliveryRequestOf(["b@anywhere.example"]), NEVER))[0]!,
     /temporary 451 4\.7\.5/,
   );
 });
@@ -169,7 +169,7 @@ test("starts TLS with the first octet", async () => {
     ca: pair.cert,
   });
   assert.equal(
-    (await deliver("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER)).results[0]!.outcome,
+    (await deliver("anywhere.example", deliveryRequestOf(["b@anywhere.example"]), NEVER)).results[0]!.outcome,
     "delivered",
   );
 });

@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { bodyOf, HANG, parcelOf, resolverOf, startScripted, startSink, type Script } from "../outbound.testing.ts";
+import {
+  bodyOf,
+  HANG,
+  deliveryRequestOf,
+  resolverOf,
+  startScripted,
+  startSink,
+  type Script,
+} from "../outbound.testing.ts";
 import { NEVER, open, resultLines } from "./delivery-agent.testing.ts";
 
 const phases: Record<string, { greeting?: string; script: Script }> = {
@@ -18,7 +26,7 @@ test("delivers a message byte for byte, and returns the reply of the host that a
   const sink = await startSink();
   const { deliver } = open(sink);
   const text = "Subject: dots\r\n\r\n.\r\n..two\r\nplain\r\n";
-  const attempt = await deliver("there.example", parcelOf(["b@there.example"], text), NEVER);
+  const attempt = await deliver("there.example", deliveryRequestOf(["b@there.example"], text), NEVER);
   assert.equal(attempt.results[0]!.outcome, "delivered");
   assert.equal(attempt.results[0]!.host, `mx.there.example [127.0.0.1]:${sink.port}`);
   assert.match(attempt.results[0]!.reply.text, /OK|queued/i);
@@ -39,7 +47,7 @@ test("returns a reply per recipient, with enhanced codes unchanged", async () =>
   const { deliver } = open(sink);
   const attempt = await deliver(
     "there.example",
-    parcelOf([
+    deliveryRequestOf([
       "yes@there.example",
       "no@there.example",
       "later@there.example",
@@ -65,9 +73,9 @@ test("recipients rejected at RCPT keep their own reply if the message is rejecte
     data: () => "554 5.7.1 spam",
   });
   const { deliver } = open(sink);
-  const attempt = await deliver("there.example", parcelOf(["yes@there.example", "no@there.example"]), NEVER);
+  const attempt = await deliver("there.example", deliveryRequestOf(["yes@there.example", "no@there.example"]), NEVER);
   assert.deepEqual(resultLines(attempt), ["yes permanent 554 5.7.1 spam", "no permanent 550 5.1.1 unknown"]);
-  const again = await deliver("there.example", parcelOf(["no@there.example"]), NEVER);
+  const again = await deliver("there.example", deliveryRequestOf(["no@there.example"]), NEVER);
   assert.deepEqual(resultLines(again), ["no permanent 550 5.1.1 unknown"]);
   assert.equal(sink.connections, 1, "the connection is reused after a rejection");
 });
@@ -75,7 +83,7 @@ test("recipients rejected at RCPT keep their own reply if the message is rejecte
 test("a rejected sender is the result for all recipients", async () => {
   const { deliver } = open(await startSink({ mail: () => "550 5.7.1 not you" }));
   assert.deepEqual(
-    resultLines(await deliver("there.example", parcelOf(["b@there.example", "c@there.example"]), NEVER)),
+    resultLines(await deliver("there.example", deliveryRequestOf(["b@there.example", "c@there.example"]), NEVER)),
     ["b permanent 550 5.7.1 not you", "c permanent 550 5.7.1 not you"],
   );
 });
@@ -85,7 +93,7 @@ test("sends a hundred messages over one connection, then opens another", async (
   const { deliver } = open(sink, { messagesPerConnection: 10 });
   for (let n = 0; n < 25; n++)
     assert.equal(
-      (await deliver("there.example", parcelOf([`b${n}@there.example`]), NEVER)).results[0]!.outcome,
+      (await deliver("there.example", deliveryRequestOf([`b${n}@there.example`]), NEVER)).results[0]!.outcome,
       "delivered",
     );
   assert.equal(sink.mails.length, 25);
@@ -99,7 +107,7 @@ test("a dead idle connection does not count against its host", async () => {
   const { deliver, breaker } = open(script);
   for (let n = 0; n < 3; n++) {
     assert.equal(
-      (await deliver("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome,
+      (await deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER)).results[0]!.outcome,
       "delivered",
     );
     await new Promise((resolve) => void setImmediate(resolve));
@@ -114,7 +122,7 @@ for (const [phase, { greeting, script }] of Object.entries(phases)) {
     const { deliver } = open(host, {
       timeouts: { greetingMs: short, commandMs: short, blockMs: short, finalMs: short },
     });
-    const attempt = await deliver("there.example", parcelOf(["b@there.example"]), NEVER);
+    const attempt = await deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER);
     assert.match(resultLines(attempt)[0]!, /^b temporary 451 4\.4\.2 /);
     await new Promise((resolve) => void setImmediate(resolve));
   });
@@ -133,7 +141,7 @@ test("a host that reads slowly is abandoned only when it stops reading", async (
   });
   const { deliver } = open(host, { timeouts: { blockMs: 2000 } });
   const big = {
-    ...parcelOf(["b@there.example"]),
+    ...deliveryRequestOf(["b@there.example"]),
     body: {
       ...bodyOf(""),
       size: 40_000_000,
@@ -166,7 +174,7 @@ test("does not try another host if the connection is lost after the message, whi
     "two.example": { a: ["127.0.0.1"] },
   });
   const { deliver } = open(host, { resolver });
-  const attempt = await deliver("there.example", parcelOf(["b@there.example"]), NEVER);
+  const attempt = await deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER);
   assert.match(
     resultLines(attempt)[0]!,
     /^b temporary 451 4\.4\.2 one\.example .*after the message was sent, before the reply/,
@@ -189,7 +197,7 @@ test("tries the next host if one is unavailable, and pauses it after repeated fa
   const { deliver, breaker, clock } = open(sink, { resolver });
   for (let n = 0; n < 4; n++)
     assert.equal(
-      (await deliver("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome,
+      (await deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER)).results[0]!.outcome,
       "delivered",
     );
   assert.deepEqual(
@@ -202,11 +210,11 @@ test("tries the next host if one is unavailable, and pauses it after repeated fa
 
 test("retries a host that rejects the session, except after the permanent codes 521 and 556", async () => {
   const busy = open(await startScripted(() => undefined, { greeting: "554 5.7.1 your address is listed" }));
-  const attempt = await busy.deliver("there.example", parcelOf(["b@there.example"]), NEVER);
+  const attempt = await busy.deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER);
   assert.match(resultLines(attempt)[0]!, /^b temporary 451 4\.4\.0 .*answered: 554 5\.7\.1 your address is listed$/);
   assert.equal(attempt.reached, false);
   const never = open(await startScripted(() => undefined, { greeting: "521 5.3.2 this host takes no mail" }));
-  assert.deepEqual(resultLines(await never.deliver("there.example", parcelOf(["b@there.example"]), NEVER)), [
+  assert.deepEqual(resultLines(await never.deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER)), [
     "b permanent 521 5.3.2 this host takes no mail",
   ]);
 });
@@ -215,7 +223,7 @@ test("a 421 during the envelope is a temporary failure for all recipients", asyn
   const { deliver } = open(
     await startScripted((command) => (command.startsWith("RCPT") ? "421 4.3.2 closing" : undefined)),
   );
-  assert.deepEqual(resultLines(await deliver("there.example", parcelOf(["b@there.example"]), NEVER)), [
+  assert.deepEqual(resultLines(await deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER)), [
     "b temporary 421 4.3.2 closing",
   ]);
 });
@@ -228,7 +236,7 @@ test("sends recipients beyond the limit of a host in the next transaction", asyn
   });
   const { deliver } = open(sink);
   const everyone = Array.from({ length: 8 }, (_, n) => `b${n}@there.example`);
-  const attempt = await deliver("there.example", parcelOf(everyone), NEVER);
+  const attempt = await deliver("there.example", deliveryRequestOf(everyone), NEVER);
   assert.ok(attempt.results.every(({ outcome }) => outcome === "delivered"));
   assert.deepEqual(sink.mails.flatMap(({ to }) => to).sort(), everyone);
 });
@@ -270,17 +278,21 @@ test("rejects, before sending it, a message that the host cannot accept", async 
   const sink = await startSink({ size: 1000, hideSMTPUTF8: true });
   const { deliver } = open(sink);
   assert.match(
-    resultLines(await deliver("there.example", parcelOf(["b@there.example"], "x".repeat(2000)), NEVER))[0]!,
+    resultLines(await deliver("there.example", deliveryRequestOf(["b@there.example"], "x".repeat(2000)), NEVER))[0]!,
     /^b permanent 552 5\.3\.4 .* accepts at most 1000 bytes, the message has 2000$/,
   );
-  const mixed = await deliver("there.example", parcelOf(["bü@there.example", "c@there.example"]), NEVER);
+  const mixed = await deliver("there.example", deliveryRequestOf(["bü@there.example", "c@there.example"]), NEVER);
   assert.deepEqual(
     mixed.results.map(({ outcome, reply }) => `${outcome} ${reply.enhanced}`.replace(/ [02.]+$/, "")),
     ["permanent 5.6.7", "delivered"],
   );
   assert.match(
     resultLines(
-      await deliver("there.example", parcelOf(["c@there.example"], undefined, { from: "ü@sender.example" }), NEVER),
+      await deliver(
+        "there.example",
+        deliveryRequestOf(["c@there.example"], undefined, { from: "ü@sender.example" }),
+        NEVER,
+      ),
     )[0]!,
     /permanent 550 5\.6\.7/,
   );
@@ -288,7 +300,7 @@ test("rejects, before sending it, a message that the host cannot accept", async 
 
 test("sends the null sender unchanged", async () => {
   const sink = await startSink();
-  await open(sink).deliver("there.example", parcelOf(["b@there.example"], undefined, { from: "" }), NEVER);
+  await open(sink).deliver("there.example", deliveryRequestOf(["b@there.example"], undefined, { from: "" }), NEVER);
   assert.equal(sink.mails[0]!.from, "");
 });
 
@@ -312,16 +324,16 @@ test("sends mail for a local domain to the local listener, or by its MX records,
     },
   );
   assert.equal(
-    (await near.deliver("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome,
+    (await near.deliver("mine.example", deliveryRequestOf(["b@mine.example"]), NEVER)).results[0]!.outcome,
     "delivered",
   );
   const far = open(sink, { resolver, localHop: async (domain) => (isMine(domain) ? "by-mx" : undefined) });
   assert.equal(
-    (await far.deliver("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome,
+    (await far.deliver("mine.example", deliveryRequestOf(["b@mine.example"]), NEVER)).results[0]!.outcome,
     "delivered",
   );
   assert.match(
-    resultLines(await far.deliver("stranger.example", parcelOf(["b@stranger.example"]), NEVER))[0]!,
+    resultLines(await far.deliver("stranger.example", deliveryRequestOf(["b@stranger.example"]), NEVER))[0]!,
     /^b permanent 554 5\.4\.6/,
   );
 });
@@ -336,7 +348,7 @@ test("an aborted attempt reports the abort and leaves no connection open", async
     return HANG;
   });
   const { deliver, breaker } = open(host);
-  const attempt = await deliver("there.example", parcelOf(["b@there.example"]), hung.signal);
+  const attempt = await deliver("there.example", deliveryRequestOf(["b@there.example"]), hung.signal);
   assert.deepEqual([attempt.interrupted, attempt.results[0]!.outcome], [true, "temporary"]);
   while (host.open.size > 0) await new Promise((resolve) => void setImmediate(resolve));
   assert.deepEqual(breaker.list(), []);
@@ -352,13 +364,16 @@ test("never terminates a message with a dot if it cannot be read to its end", as
   const attempt = await deliver(
     "there.example",
     {
-      ...parcelOf(["b@there.example"]),
+      ...deliveryRequestOf(["b@there.example"]),
       body: { size: 20, eightBit: false, utf8Header: false, open: () => Readable.from(half(), { objectMode: false }) },
     },
     NEVER,
   );
   assert.match(resultLines(attempt)[0]!, /^b temporary 451 4\.3\.0 .*disk gone/);
-  assert.equal((await deliver("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
+  assert.equal(
+    (await deliver("there.example", deliveryRequestOf(["b@there.example"]), NEVER)).results[0]!.outcome,
+    "delivered",
+  );
   assert.deepEqual(
     sink.mails.map(({ raw }) => raw),
     ["Subject: x\r\n\r\nhello\r\n"],

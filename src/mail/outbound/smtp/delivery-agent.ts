@@ -5,13 +5,13 @@ import type {
   ReplayableBody,
   DeliveryAttempt,
   DeliveryAgent,
-  DaneFor,
+  DaneLookup,
   Downgrade,
   LocalHop,
   MailResolver,
   DeliveryRequest,
   EnvelopeRecipient,
-  PolicyFor,
+  PolicyLookup,
   RecipientResult,
   SmartHost,
   TlsResults,
@@ -50,9 +50,9 @@ export interface DeliveryAgentOptions {
    */
   mayConnect?: (address: string) => boolean;
   /** Returns the TLS policy of a domain. Default: opportunistic TLS. */
-  policyFor?: PolicyFor;
+  policyFor?: PolicyLookup;
   /** Returns the DANE policy of a host; it takes precedence over the TLS policy. Default: none. */
-  daneFor?: DaneFor;
+  daneFor?: DaneLookup;
   /**
    * Records TLS results for reports. Default: nothing is recorded. Deliveries to smart hosts and to this server are not
    * recorded.

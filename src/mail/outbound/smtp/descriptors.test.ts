@@ -10,7 +10,7 @@ import { selfSigned } from "../certificate.testing.ts";
 import {
   bodyOf,
   HANG,
-  parcelOf,
+  deliveryRequestOf,
   resolverOf,
   startScripted,
   startSink,
@@ -66,7 +66,7 @@ async function attempt(
     port,
     ...more,
   });
-  const parcel = parcelOf(["b@there.example", "c@there.example"], "", {
+  const parcel = deliveryRequestOf(["b@there.example", "c@there.example"], "", {
     body: { ...bodyOf(""), size: message.size, open: () => message.open() },
   });
   const { results } = await agent.deliver("there.example", parcel, signal);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { resolverOf } from "../outbound.testing.ts";
-import { routeTo, type RouteOptions } from "./next-hops.ts";
+import { findNextHops, type RouteOptions } from "./next-hops.ts";
 
 const zone = {
   "many.example": {
@@ -40,7 +40,7 @@ const zone = {
 };
 
 const route = async (domain: string, more: Partial<RouteOptions> = {}) => {
-  const routed = await routeTo(domain, {
+  const routed = await findNextHops(domain, {
     resolver: resolverOf(zone),
     port: 25,
     families: [4, 6],

@@ -31,7 +31,7 @@ const MAX_HOSTS = 10;
 const MAX_ADDRESSES = 4;
 
 /** Returns the next hops of `domain`, best first: RFC 5321 5.1, the null MX of RFC 7505, address literals. */
-export async function routeTo(domain: string, options: RouteOptions): Promise<NextHopResult> {
+export async function findNextHops(domain: string, options: RouteOptions): Promise<NextHopResult> {
   const literal = addressOf(domain);
   if (literal !== undefined)
     return literal === ""

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../kernel/index.ts";
 import type { MailResolver, SmartHost } from "../types.ts";
-import { resolveHost, routeTo, type NextHopResult } from "./next-hops.ts";
+import { resolveHost, findNextHops, type NextHopResult } from "./next-hops.ts";
 import type { SessionTarget } from "./session.ts";
 
 interface RoutesOptions {
@@ -78,7 +78,7 @@ export function createNextHopRoutes({
   return {
     /** `ours` is true for a local domain, for which a route to this server is not a loop. */
     to: (domain: string, { ours = false } = {}): Promise<NextHopResult> =>
-      lookUpCached(`domain ${domain}`, () => routeTo(domain, ours ? { ...options, ownNames: NO_NAMES } : options)),
+      lookUpCached(`domain ${domain}`, () => findNextHops(domain, ours ? { ...options, ownNames: NO_NAMES } : options)),
     /** All addresses of one configured host. */
     host: targetsOf,
     /** Resolves with all addresses of all smart hosts, in the configured order. */

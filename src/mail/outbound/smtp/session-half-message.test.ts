@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { after, test } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
-import { parcelOf, resolverOf } from "../outbound.testing.ts";
+import { deliveryRequestOf, resolverOf } from "../outbound.testing.ts";
 import { createDeliveryAgent } from "./delivery-agent.ts";
 
 test("closes the connection when a host rejects a message during DATA, because no command may follow a partial message", async () => {
@@ -55,7 +55,7 @@ test("closes the connection when a host rejects a message during DATA, because n
     await new Promise(() => {});
   }
   const parcel = {
-    ...parcelOf(["b@there.example"]),
+    ...deliveryRequestOf(["b@there.example"]),
     body: { size: 1000, eightBit: false, utf8Header: false, open: () => Readable.from(half(), { objectMode: false }) },
   };
   const { results } = await agent.deliver("there.example", parcel, new AbortController().signal);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { after, test } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
-import { parcelOf, resolverOf, startScripted, type Script } from "../outbound.testing.ts";
+import { deliveryRequestOf, resolverOf, startScripted, type Script } from "../outbound.testing.ts";
 import type { SmartHost } from "../types.ts";
 import { createDeliveryAgent } from "./delivery-agent.ts";
 
@@ -24,7 +24,7 @@ async function relay(script: Script, host: Partial<SmartHost> = {}, to = ["b@the
   });
   after(() => agent.close());
   const send = async () => {
-    const { results } = await agent.deliver("there.example", parcelOf(to), NEVER);
+    const { results } = await agent.deliver("there.example", deliveryRequestOf(to), NEVER);
     return results.map(({ outcome, reply: { code, enhanced, text } }) => `${outcome} ${code} ${enhanced} ${text}`);
   };
   return { commands, server, send, results: await send() };

@@ -1,5 +1,5 @@
 import type { SmtpReply } from "../../messages/index.ts";
-import type { DaneFor, LocalHop, PolicyFor, ReportedPolicy, SmartHost, TlsFailure, TlsPolicy } from "../types.ts";
+import type { DaneLookup, LocalHop, PolicyLookup, ReportedPolicy, SmartHost, TlsFailure, TlsPolicy } from "../types.ts";
 import type { NextHop } from "./next-hops.ts";
 import { reply } from "./replies.ts";
 import type { Routes } from "./routes.ts";
@@ -10,8 +10,8 @@ import { WRONG_HOST } from "./tls-results.ts";
 interface TargetsOptions {
   routes: Routes;
   smartHosts: SmartHost[];
-  policyFor?: PolicyFor | undefined;
-  daneFor?: DaneFor | undefined;
+  policyFor?: PolicyLookup | undefined;
+  daneFor?: DaneLookup | undefined;
   localHop?: LocalHop | undefined;
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { authority, issuedBy, selfSigned, type Pair } from "../certificate.testing.ts";
-import { parcelOf, resolverOf, startScripted, startSink } from "../outbound.testing.ts";
+import { deliveryRequestOf, resolverOf, startScripted, startSink } from "../outbound.testing.ts";
 import type { DaneFinding, ReportedPolicy, TlsPolicy, TlsResult } from "../types.ts";
 import { createDeliveryAgent, type DeliveryAgentOptions } from "./delivery-agent.ts";
 
@@ -40,7 +40,7 @@ async function open(
   });
   t.after(() => agent.close());
   const send = async (domain = "there.example", from = "a@sender.example") => {
-    const { results } = await agent.deliver(domain, parcelOf([`b@${domain}`], undefined, { from }), NEVER);
+    const { results } = await agent.deliver(domain, deliveryRequestOf([`b@${domain}`], undefined, { from }), NEVER);
     return results[0]!.outcome;
   };
   const summary = () =>

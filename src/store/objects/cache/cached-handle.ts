@@ -6,7 +6,7 @@ import { storeErrors } from "../../errors.ts";
 import type { Fetcher } from "./fetch.ts";
 import { CacheUnavailable, type CachedFile, type CacheFiles } from "./files.ts";
 import { codeOf } from "../fs/errors.ts";
-import type { WarmRead } from "../fs/warm.ts";
+import type { AdaptiveRead } from "../fs/warm.ts";
 import type { ObjectHandle, ObjectReader, ObjectStore } from "../port.ts";
 
 interface CachedHandle extends ObjectHandle {
@@ -25,7 +25,7 @@ interface CachedHandlesDeps {
   idOf(key: string): string;
   count(result: "hit" | "miss" | "bypass"): void;
   warn(err: unknown): void;
-  warmRead: WarmRead;
+  warmRead: AdaptiveRead;
 }
 
 /** An open cache file with the bytes of the object from `start` to `end`, inclusive. */

@@ -7,7 +7,7 @@ import { describe, test, type TestContext } from "node:test";
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { onS3 } from "../../../../test/support/radosgw.ts";
 import { cachedObjects } from "./cached.ts";
-import { countedObjects } from "../counted.testing.ts";
+import { countObjectRequests } from "../counted.testing.ts";
 import { objectKeysConformance } from "../objects-keys.conformance.ts";
 import { objectPutConformance } from "../objects-put.conformance.ts";
 import { objectReadConformance } from "../objects-read.conformance.ts";
@@ -36,7 +36,7 @@ onS3((openBucket) => {
       objectKeysConformance(open);
 
       test("need no request to be read if this process has stored them", async (t) => {
-        const { objects, counts } = countedObjects(await openRemote(t));
+        const { objects, counts } = countObjectRequests(await openRemote(t));
         const cached = cachedObjects(objects, { dir: cacheFolder(t), maxBytes: 2 ** 30 });
         const bytes = randomBytes(500_000);
         await cached.put("v/1", bytes, { ifAbsent: true });

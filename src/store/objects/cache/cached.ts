@@ -5,9 +5,9 @@ import { CacheUnavailable, createCacheFiles, type CachedFile, type CacheWriter }
 import { createCachedHandles } from "./cached-handle.ts";
 import { createFetcher } from "./fetch.ts";
 import { createPartialCopies } from "./partial-copies.ts";
-import { createWarmRead } from "../fs/warm.ts";
+import { createAdaptiveRead } from "../fs/warm.ts";
 import { checkKey } from "../keys.ts";
-import type { ObjectStore, PutOptions, Stored } from "../port.ts";
+import type { ObjectStore, PutOptions, StoredObject } from "../port.ts";
 
 export interface ObjectCacheOptions {
   /** Folder on the local disk; created if missing. Only one process may use it. Its files survive a restart. */
@@ -67,7 +67,7 @@ export function cachedObjects(
     idOf,
     count,
     warn,
-    warmRead: createWarmRead(),
+    warmRead: createAdaptiveRead(),
   });
 
   /** Call when the object under this key may have been replaced or deleted. */
@@ -108,7 +108,7 @@ export function cachedObjects(
     },
   });
 
-  async function putBytes(key: string, bytes: Uint8Array, options?: PutOptions): Promise<Stored> {
+  async function putBytes(key: string, bytes: Uint8Array, options?: PutOptions): Promise<StoredObject> {
     const stored = await remote.put(key, bytes, options);
     if (stored.isExisting) return stored;
     forget(key);
@@ -122,7 +122,7 @@ export function cachedObjects(
     return stored;
   }
 
-  async function putStream(key: string, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<Stored> {
+  async function putStream(key: string, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<StoredObject> {
     let writer = createWriter();
     const stopCopying = () => {
       writer?.abort();

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isStoreError } from "../../errors.ts";
-import { fromFs } from "./errors.ts";
+import { toFsStoreError } from "./errors.ts";
 
-const thrown = (code: string) => fromFs(Object.assign(new Error(code), { code }), "a/b");
+const thrown = (code: string) => toFsStoreError(Object.assign(new Error(code), { code }), "a/b");
 
 test("maps each file system error to a StoreError with a matching fix", () => {
   for (const code of ["ENOSPC", "EDQUOT", "EFBIG"]) assert.ok(isStoreError(thrown(code), "diskFull"), code);

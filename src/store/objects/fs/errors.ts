@@ -2,7 +2,7 @@ import { messageOf } from "../../../kernel/index.ts";
 import { storeErrors } from "../../errors.ts";
 
 /** Converts a file system error to a StoreError if the user can fix it. */
-export function fromFs(thrown: unknown, what: string): unknown {
+export function toFsStoreError(thrown: unknown, what: string): unknown {
   const cause = { cause: thrown };
   switch (codeOf(thrown)) {
     case "ENOSPC":

@@ -4,14 +4,14 @@ import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../../../kernel/index.ts";
 import { makeDurableFolder } from "../../durable-folder.ts";
 import { storeErrors } from "../../errors.ts";
-import { codeOf, fromFs } from "./errors.ts";
+import { codeOf, toFsStoreError } from "./errors.ts";
 import { createFolders, type Folders } from "./folders.ts";
 import { createHolds, sweepHolds, type Holds } from "./hold.ts";
 import { listFiles } from "./list.ts";
 import { createPartials, sweepPartials } from "./partial.ts";
 import { openObject } from "./read.ts";
 import { createTempFiles, type TempFiles } from "./temp.ts";
-import { createWarmRead } from "./warm.ts";
+import { createAdaptiveRead } from "./warm.ts";
 import { linkObject, storeFile, writeObject } from "./write.ts";
 import { checkKey, checkPrefix } from "../keys.ts";
 import type { ObjectStore } from "../port.ts";
@@ -34,7 +34,7 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
   const folders = createFolders(root);
   const holds = createHolds(root);
   const partials = createPartials(root, { folders, holds });
-  const warmRead = createWarmRead();
+  const warmRead = createAdaptiveRead();
 
   return {
     async put(key, body, options = {}) {
@@ -112,6 +112,6 @@ async function remove(path: string, key: string, holds: Holds): Promise<void> {
     await unlink(path);
   } catch (err) {
     // The path is missing, is under an object, or is a folder: the object does not exist.
-    if (!["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(err) ?? "")) throw fromFs(err, key);
+    if (!["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(err) ?? "")) throw toFsStoreError(err, key);
   }
 }

@@ -3,7 +3,7 @@ import { rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Fault } from "../../../kernel/index.ts";
 import { storeErrors } from "../../errors.ts";
-import { codeOf, fromFs } from "./errors.ts";
+import { codeOf, toFsStoreError } from "./errors.ts";
 import { listFiles } from "./list.ts";
 
 const FOLDER = ".held";
@@ -75,7 +75,7 @@ export function holdObjects(root: string): ObjectHold {
     mkdirSync(join(folder, FILES), { recursive: true, mode: 0o700 });
     writeFileSync(mark, "", { mode: 0o600 });
   } catch (err) {
-    throw fromFs(err, folder);
+    throw toFsStoreError(err, folder);
   }
   const held = join(folder, FILES);
   let beatAt = performance.now();

@@ -4,7 +4,7 @@ import { readdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { storeErrors } from "../../errors.ts";
-import { codeOf, fromFs } from "./errors.ts";
+import { codeOf, toFsStoreError } from "./errors.ts";
 import type { Folders } from "./folders.ts";
 import type { Holds } from "./hold.ts";
 import { renameToFinal } from "./write.ts";
@@ -47,7 +47,7 @@ export function createPartials(
       try {
         return await step;
       } catch (err) {
-        throw fromFs(err, key);
+        throw toFsStoreError(err, key);
       }
     };
 

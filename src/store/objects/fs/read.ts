@@ -4,14 +4,18 @@ import { Readable } from "node:stream";
 import { Fault } from "../../../kernel/index.ts";
 import { storeErrors } from "../../errors.ts";
 import { codeOf } from "./errors.ts";
-import { createWarmRead, type WarmRead } from "./warm.ts";
+import { createAdaptiveRead, type AdaptiveRead } from "./warm.ts";
 import type { ObjectHandle, ObjectReader } from "../port.ts";
 
 /** Files up to this size are read on this thread: using the thread pool costs more than copying from the page cache. */
 const SYNC_READ_MAX_BYTES = 64 * 1024;
 const READ_SIZE_BYTES = 1024 * 1024;
 
-export function openObject(path: string, key: string, warmRead: WarmRead = createWarmRead()): ObjectHandle | undefined {
+export function openObject(
+  path: string,
+  key: string,
+  warmRead: AdaptiveRead = createAdaptiveRead(),
+): ObjectHandle | undefined {
   const openedStats = statOf(path);
   if (!openedStats?.isFile()) return undefined;
   const { size } = openedStats;
@@ -79,7 +83,7 @@ export function openObject(path: string, key: string, warmRead: WarmRead = creat
 
 function openReader(
   path: string,
-  warmRead: WarmRead,
+  warmRead: AdaptiveRead,
   verify: (now: Stats | undefined) => Error | undefined,
 ): ObjectReader {
   const fd = openedAt(path, verify);

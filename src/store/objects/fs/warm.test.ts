@@ -3,7 +3,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createWarmRead } from "./warm.ts";
+import { createAdaptiveRead } from "./warm.ts";
 
 test("reads on this thread until a read hits the disk, then uses the pool for a second", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-warm-"));
@@ -17,7 +17,7 @@ test("reads on this thread until a read hits the disk, then uses the pool for a 
   let time = 0;
   let takes = 0;
   let reads = 7;
-  const read = createWarmRead({ now: () => (time += takes), diskReads: () => reads });
+  const read = createAdaptiveRead({ now: () => (time += takes), diskReads: () => reads });
   const into = Buffer.alloc(4);
   assert.equal(read(fd, into, 2), 4);
   assert.equal(into.toString(), "2345");

@@ -5,7 +5,7 @@ import { Fault } from "../../../kernel/index.ts";
  * Reads from `position` into `into`; returns the number of bytes. Synchronous while recent durations
  * suggest that the page cache serves reads.
  */
-export type WarmRead = (fd: number, into: Buffer, position: number) => number | Promise<number>;
+export type AdaptiveRead = (fd: number, into: Buffer, position: number) => number | Promise<number>;
 
 /** A cached read takes microseconds; a duration this long indicates a disk read, or another program using the CPU. */
 const SLOW_MS = 4;
@@ -25,7 +25,7 @@ const DEFAULT_SENSES: WarmSenses = { now: () => performance.now(), diskReads: ()
  * Using the thread pool costs as much as sending 100 KB, so files are read on this thread until a read hits the disk
  * and blocks the event loop; for the next second, reads use the pool.
  */
-export function createWarmRead({ now, diskReads }: WarmSenses = DEFAULT_SENSES): WarmRead {
+export function createAdaptiveRead({ now, diskReads }: WarmSenses = DEFAULT_SENSES): AdaptiveRead {
   let coldUntil = -Infinity;
   let readBefore = diskReads();
 

@@ -14,10 +14,10 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { storeErrors } from "../../errors.ts";
 import { createDigester, digestOf } from "../digest.ts";
-import { codeOf, fromFs } from "./errors.ts";
+import { codeOf, toFsStoreError } from "./errors.ts";
 import type { Folders } from "./folders.ts";
 import type { Holds } from "./hold.ts";
-import type { PutOptions, Stored } from "../port.ts";
+import type { PutOptions, StoredObject } from "../port.ts";
 
 /** Writes up to this size go to the page cache on this thread: using the thread pool costs more. */
 const SYNC_WRITE_MAX_BYTES = 128 * 1024;
@@ -39,12 +39,12 @@ export async function writeObject(
   target: Target,
   body: Uint8Array | AsyncIterable<Uint8Array>,
   options: PutOptions,
-): Promise<Stored> {
+): Promise<StoredObject> {
   const { maxBytes = Infinity, durable = true, ifAbsent = false } = options;
   if (body instanceof Uint8Array && body.length > maxBytes) throw storeErrors.tooLarge({ maxBytes });
   const fd = await withStoreErrors(target, () => openSync(target.temp, "wx", 0o600));
   try {
-    let storedObject: Stored;
+    let storedObject: StoredObject;
     try {
       // Errors of the source are passed on unchanged: only file operations go through `withStoreErrors`.
       const write = (bytes: Uint8Array) => withStoreErrors(target, () => writeAll(fd, bytes));
@@ -75,7 +75,7 @@ export async function linkObject(target: Target, from: { key: string; path: stri
     linkSync(from.path, target.temp);
   } catch (err) {
     if (codeOf(err) === "ENOENT" || codeOf(err) === "ENOTDIR") throw storeErrors.absent({ key: from.key });
-    throw fromFs(err, target.key);
+    throw toFsStoreError(err, target.key);
   }
   target.holds.keep(target.key);
   try {
@@ -121,13 +121,13 @@ async function withStoreErrors<Result>({ key }: Target, step: () => Result | Pro
   try {
     return await step();
   } catch (err) {
-    throw fromFs(err, key);
+    throw toFsStoreError(err, key);
   }
 }
 
 type Write = (bytes: Uint8Array) => Promise<void>;
 
-async function writeBytes(write: Write, bytes: Uint8Array, { digests }: PutOptions): Promise<Stored> {
+async function writeBytes(write: Write, bytes: Uint8Array, { digests }: PutOptions): Promise<StoredObject> {
   await write(bytes);
   return digestOf(bytes, digests);
 }
@@ -138,7 +138,7 @@ async function writeStream(
   body: AsyncIterable<Uint8Array>,
   { digests }: PutOptions,
   maxBytes: number,
-): Promise<Stored> {
+): Promise<StoredObject> {
   const digester = createDigester(digests);
   const gatherBuffer = Buffer.allocUnsafeSlow(GATHER_BYTES);
   let usedBytes = 0;

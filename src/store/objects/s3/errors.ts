@@ -82,7 +82,7 @@ const isCredentialsProblem = (thrown: unknown): boolean =>
   /^(CredentialsProviderError|TokenProviderError|ProviderError)$/.test(failureOf(thrown).name);
 
 /** Converts an error of the SDK to a StoreError if the user can fix it. */
-export function fromS3(thrown: unknown, location: S3Location, what: string): unknown {
+export function toS3StoreError(thrown: unknown, location: S3Location, what: string): unknown {
   if (thrown instanceof UserError) return thrown;
   const { name, message, status } = failureOf(thrown);
   const cause = { cause: thrown };

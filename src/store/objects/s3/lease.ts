@@ -1,5 +1,5 @@
 import { open, unlink } from "node:fs/promises";
-import { fromFs } from "../fs/errors.ts";
+import { toFsStoreError } from "../fs/errors.ts";
 import type { FileLease } from "../port.ts";
 import type { OpenedS3Object } from "./read.ts";
 
@@ -9,7 +9,7 @@ const BLOCKS_AT_ONCE = 4;
 /** Downloads an object to a temporary file, which release() deletes. */
 export async function leaseDownload(object: OpenedS3Object, key: string, path: string): Promise<FileLease> {
   const file = await open(path, "wx", 0o600).catch((err: unknown) => {
-    throw fromFs(err, key);
+    throw toFsStoreError(err, key);
   });
   let next = 0;
   const copyBlocks = async () => {
@@ -19,7 +19,7 @@ export async function leaseDownload(object: OpenedS3Object, key: string, path: s
       for (let done = 0; done < block.length;) {
         const { bytesWritten } = await file
           .write(block, done, block.length - done, start + done)
-          .catch((err: unknown) => Promise.reject(fromFs(err, key)));
+          .catch((err: unknown) => Promise.reject(toFsStoreError(err, key)));
         done += bytesWritten;
       }
     }

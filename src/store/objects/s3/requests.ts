@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { S3Location } from "./address.ts";
 import type { S3Client, S3Sdk } from "./client.ts";
-import { fromS3, isRetriable, isSlowDown } from "./errors.ts";
+import { toS3StoreError, isRetriable, isSlowDown } from "./errors.ts";
 import { createRequestLimiter } from "./limiter.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
@@ -80,7 +80,7 @@ export function createS3Requests(
   }
 
   function failure(err: unknown, key: string): unknown {
-    const converted = fromS3(err, location, key);
+    const converted = toS3StoreError(err, location, key);
     metrics.failed(converted);
     return converted;
   }
@@ -99,7 +99,7 @@ export function createS3Requests(
           const pauseMs = retryDelay(count, isSlowDown(err));
           if (count === attempts || !isRetriable(err) || performance.now() + pauseMs > deadline) {
             // After a single attempt, the caller decides whether the request has failed.
-            throw attempts === 1 ? fromS3(err, location, key) : failure(err, key);
+            throw attempts === 1 ? toS3StoreError(err, location, key) : failure(err, key);
           }
           await sleep(pauseMs, undefined, { ref: false });
         }

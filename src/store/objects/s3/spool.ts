@@ -2,7 +2,7 @@ import { close, open, read, write } from "node:fs";
 import { unlink } from "node:fs/promises";
 import { promisify } from "node:util";
 import { Fault } from "../../../kernel/index.ts";
-import { fromFs } from "../fs/errors.ts";
+import { toFsStoreError } from "../fs/errors.ts";
 import { PART_BYTES } from "./multipart.ts";
 
 const [openAsync, closeAsync, readAsync, writeAsync] = [
@@ -108,7 +108,7 @@ export function createSpools(tempFile: () => string, memoryBytes = MEMORY_BYTES)
           fileBytes += bytesWritten;
         }
       } catch (err) {
-        throw fromFs(err, path);
+        throw toFsStoreError(err, path);
       }
       buffers.put(memory);
       clearMemory();

@@ -1,7 +1,7 @@
 import { open, type FileHandle } from "node:fs/promises";
 import { storeErrors } from "../../errors.ts";
 import { createDigester, digestOf } from "../digest.ts";
-import type { PutOptions, Stored } from "../port.ts";
+import type { PutOptions, StoredObject } from "../port.ts";
 import { isPreconditionFailed, isUnsupported } from "./errors.ts";
 import { PART_BYTES, partBytesFor, type Multipart } from "./multipart.ts";
 import type { PartSender } from "./part-sender.ts";
@@ -25,7 +25,7 @@ export async function writeS3Object(
   key: string,
   body: Uint8Array | AsyncIterable<Uint8Array>,
   options: PutOptions,
-): Promise<Stored> {
+): Promise<StoredObject> {
   if (!(body instanceof Uint8Array)) return writeStream(deps, key, body, options);
   const { maxBytes = Infinity, digests, ifAbsent = false } = options;
   if (body.length > maxBytes) throw storeErrors.tooLarge({ maxBytes });
@@ -46,7 +46,7 @@ export async function putBytes(
   key: string,
   bytes: Buffer,
   { ifAbsent = false }: { ifAbsent?: boolean } = {},
-): Promise<Pick<Stored, "version" | "isExisting">> {
+): Promise<Pick<StoredObject, "version" | "isExisting">> {
   const { sdk, at, send } = requests;
   const put = (condition: { IfNoneMatch?: string }) =>
     send(
@@ -129,7 +129,7 @@ async function writeStream(
   key: string,
   body: AsyncIterable<Uint8Array>,
   { maxBytes = Infinity, digests, ifAbsent = false }: PutOptions,
-): Promise<Stored> {
+): Promise<StoredObject> {
   const digester = createDigester(digests);
   const spool = createSpool();
   const sending: Promise<string>[] = [];

@@ -3,14 +3,14 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { streamErrors } from "../../errors.ts";
-import { createWorld, testInput, type TestProcess, type TestSession } from "./broadcast.testing.ts";
+import { createSharedState, testInput, type TestProcess, type TestSession } from "./broadcast.testing.ts";
 import { leasesConformance } from "./leases.conformance.ts";
 import { recordingName } from "./recording-video.ts";
 
 onEveryDatabase(leasesConformance);
 
 test("a broadcast becomes a video, waits for its publisher, and is ready as soon as the reconnect time expires", async () => {
-  const world = createWorld();
+  const world = createSharedState();
   const process = world.start();
   const first = process.connectPublisher();
   await world.settle();
@@ -54,7 +54,7 @@ test("a broadcast becomes a video, waits for its publisher, and is ready as soon
 });
 
 test("applies access rules changed during video creation, and does not reapply unchanged ones", async () => {
-  const world = createWorld();
+  const world = createSharedState();
   const process = world.start();
   const open = { ...testInput().recording, requireSignedURLs: false, allowedOrigins: [] };
   world.change(testInput({ recording: open }));
@@ -72,7 +72,7 @@ test("applies access rules changed during video creation, and does not reapply u
 });
 
 test("an unrecorded broadcast leaves nothing behind, and is reported as live", async () => {
-  const world = createWorld();
+  const world = createSharedState();
   const process = world.start();
   world.change(testInput({ recording: { ...testInput().recording, mode: "off" } }));
   const session = process.connectPublisher();
@@ -86,7 +86,7 @@ test("an unrecorded broadcast leaves nothing behind, and is reported as live", a
 });
 
 test("rejects a publisher if the recording would exceed the storage limit, and leaves nothing behind", async () => {
-  const world = createWorld();
+  const world = createSharedState();
   const process = world.start();
   world.quota = true;
   const session = process.connectPublisher();
@@ -101,7 +101,7 @@ test("rejects a publisher if the recording would exceed the storage limit, and l
 });
 
 test("a broadcast ends when the account's storage limit is reached, and the stored part becomes a recording", async () => {
-  const world = createWorld();
+  const world = createSharedState();
   const process = world.start();
   world.remainingSeconds = 10;
   const session = process.connectPublisher();
@@ -120,7 +120,7 @@ test("a broadcast ends when the account's storage limit is reached, and the stor
 });
 
 test("a full disk is reported once there is space again, and the broadcast continues in the meantime", async () => {
-  const world = createWorld();
+  const world = createSharedState();
   const process = world.start();
   const session = process.connectPublisher();
   await world.settle();
@@ -135,7 +135,7 @@ test("a full disk is reported once there is space again, and the broadcast conti
 });
 
 test("a stopped server leaves its broadcasts to the next one, which continues the same video", async () => {
-  const world = createWorld();
+  const world = createSharedState();
   const process = world.start();
   const before = process.connectPublisher();
   await world.settle();
@@ -153,7 +153,7 @@ test("a stopped server leaves its broadcasts to the next one, which continues th
 });
 
 test("a waiting process does not finish the broadcast of a publisher that reconnects to another process at the last moment", async () => {
-  const world = createWorld();
+  const world = createSharedState();
   const [here, there] = [world.start(), world.start()];
   const first = here.connectPublisher();
   await world.settle();
@@ -180,7 +180,7 @@ test("a waiting process does not finish the broadcast of a publisher that reconn
 });
 
 test("broadcasts start and finish while the database is unavailable", async () => {
-  const world = createWorld();
+  const world = createSharedState();
   const { leases } = world;
   const calls = { ...leases };
   const away = (is: boolean) =>
@@ -265,7 +265,7 @@ const LOOKED = 3000;
 test("an input never has two controllers, and every broadcast ends as a recording, despite random events affecting publishers, inputs, videos and processes", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyStep, { maxLength: 25 }), fc.boolean(), async (steps, isOnlyProcess) => {
-      const world = createWorld();
+      const world = createSharedState();
       let here: TestProcess = world.start({ isOnlyProcess });
       let there = isOnlyProcess ? undefined : world.start();
       const sessions: TestSession[] = [];

@@ -103,7 +103,7 @@ export interface TestProcess {
 }
 
 /** State shared by all processes: the tables and the stored segments. All in memory, with a manual clock. */
-export function createWorld() {
+export function createSharedState() {
   const clock = createManualClock(Date.UTC(2026, 10, 23, 3, 4));
   const leases = createMemoryLeases();
   const videos = new Map<string, Video>();

@@ -208,11 +208,11 @@ export async function openEncoding(
 }
 
 /** Returns the times in seconds of the key frames that start fragments. */
-export const keysOf = ({ fragments }: ReceivedRun, rendition: string): number[] =>
+export const keyFrameTimesOf = ({ fragments }: ReceivedRun, rendition: string): number[] =>
   fragments.filter((fragment) => fragment.rendition === rendition && fragment.key).map(({ time }) => time);
 
 /** Resolves with the presentation time in seconds of every video or audio frame, as read by ffprobe. */
-export async function shownTimes(path: string): Promise<number[]> {
+export async function presentationTimes(path: string): Promise<number[]> {
   const { packets } = JSON.parse(
     (await runFfmpeg(["-show_entries", "packet=pts_time", "-of", "json", path], "ffprobe")).toString(),
   ) as { packets: { pts_time: string }[] };
@@ -223,7 +223,7 @@ export async function shownTimes(path: string): Promise<number[]> {
  * Waits until the encoder has produced all renditions up to this time in seconds; the remaining output follows during
  * its time to exit.
  */
-export const encodedUpTo = (received: ReceivedRun, seconds: number) =>
+export const waitUntilEncoded = (received: ReceivedRun, seconds: number) =>
   until(
     () =>
       received.run.renditions.every(({ name }) =>

@@ -7,8 +7,8 @@ import type { LiveTracks, MediaPacket } from "../packets.ts";
 import { encoderArgs } from "./encoder-args.ts";
 import { createEncoderInput } from "./encoder-input.ts";
 import { createKeyTimes } from "./key-times.ts";
-import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks, TRACK } from "./picture-fragments.ts";
-import { AUDIO, LIVE_AUDIO_RATE, type Plan } from "./plan.ts";
+import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks, TRACK_ID } from "./picture-fragments.ts";
+import { LIVE_AUDIO_RENDITION, LIVE_AUDIO_RATE, type Plan } from "./plan.ts";
 import { createAudioFragments } from "./audio-fragments.ts";
 
 interface EncoderDeps {
@@ -113,7 +113,7 @@ export function createEncoder({
         for (const { kind, bytes } of pieces.push(chunk)) {
           // Rewritten so that it contains only the sample description.
           if (kind === "init")
-            onInit(name, writeInit({ ...(await readInit(bytes)), id: TRACK, timescale: VIDEO_TIMESCALE }));
+            onInit(name, writeInit({ ...(await readInit(bytes)), id: TRACK_ID, timescale: VIDEO_TIMESCALE }));
           else {
             for (const fragment of await readFragments(
               async (start, length) => bytes.subarray(start, start + length),
@@ -144,9 +144,9 @@ export function createEncoder({
 
   function createAudioOutput() {
     onInit(
-      AUDIO,
+      LIVE_AUDIO_RENDITION,
       writeInit({
-        id: TRACK,
+        id: TRACK_ID,
         handler: "soun",
         timescale: LIVE_AUDIO_RATE,
         width: 0,
@@ -156,7 +156,7 @@ export function createEncoder({
     );
     const adts = createAdtsReader();
     const fragments = createAudioFragments({
-      rendition: AUDIO,
+      rendition: LIVE_AUDIO_RENDITION,
       partMs,
       sampleRate: LIVE_AUDIO_RATE,
       frame: AAC_FRAME_SAMPLES,

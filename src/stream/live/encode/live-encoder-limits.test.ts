@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clip, needsFfmpeg } from "../../../../test/support/media.ts";
 import { MediaRunError } from "../../media/run-error.ts";
-import { picture } from "../hub/hub.testing.ts";
+import { videoPacket } from "../hub/hub.testing.ts";
 import {
   openEncoding,
   packetsOf,
-  shownTimes,
+  presentationTimes,
   ZERO_DELAY,
   repeatPackets,
   createHangingEncoders,
@@ -55,16 +55,16 @@ test("a broadcast that needs encoding waits for a slot and checks for one every 
   const encoding = await openEncoding(t, { tools: createHangingEncoders().tools, hanging: true, encoders: 1 });
   const others = [encoding.admission.admit(1), encoding.admission.admit(1, 1)];
   encoding.publication.configure({ video: { codec: "vp8", config: Buffer.alloc(0), width: 1280, height: 720 } });
-  encoding.send([picture(0, { key: true }), picture(1000, { key: true })]);
+  encoding.send([videoPacket(0, { key: true }), videoPacket(1000, { key: true })]);
   assert.equal(encoding.runs.length, 0);
   assert.deepEqual(encoding.session().health().notes, [
     "The broadcast must be transcoded for playback, but is not: all encoders (live.encoders: 1) are in use.",
   ]);
   for (const other of others) other.release();
-  encoding.send([picture(2000, { key: true })]);
+  encoding.send([videoPacket(2000, { key: true })]);
   assert.equal(encoding.runs.length, 0);
   encoding.clock.advance(10_000);
-  encoding.send([picture(3000), picture(4000, { key: true })]);
+  encoding.send([videoPacket(3000), videoPacket(4000, { key: true })]);
   assert.deepEqual(
     encoding.runs.map(({ run }) => [run.renditions.map(({ name, height }) => `${name} ${height}`), run.keyFrames]),
     [[["source 720"], "encoder"]],
@@ -99,6 +99,6 @@ test(
       encoding.runs.map(({ ended }) => ended),
       [true, true],
     );
-    assert.equal((await shownTimes(await encoding.whole(encoding.runs[1]!, "source"))).length, 60);
+    assert.equal((await presentationTimes(await encoding.whole(encoding.runs[1]!, "source"))).length, 60);
   },
 );

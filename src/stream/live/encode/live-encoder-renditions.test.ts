@@ -3,11 +3,11 @@ import { describe, test } from "node:test";
 import { clip, countFrames, needsFfmpeg, runFfmpeg } from "../../../../test/support/media.ts";
 import { openTools } from "../../media/media.testing.ts";
 import {
-  keysOf,
-  encodedUpTo,
+  keyFrameTimesOf,
+  waitUntilEncoded,
   openEncoding,
   packetsOf,
-  shownTimes,
+  presentationTimes,
   ZERO_DELAY,
   none,
   assertNear,
@@ -37,19 +37,19 @@ describe("live encodings", needsFfmpeg, () => {
       const pictures = packets.filter(({ kind }) => kind === "video");
       const source = await encoding.whole(taken!, "source");
       assertNear(
-        await shownTimes(source),
+        await presentationTimes(source),
         pictures.map(({ pts }) => pts / 1_000_000).toSorted((a, b) => a - b),
         1e-6,
       );
       assert.equal(await countFrames(source), pictures.length);
       const sound = packets.filter(({ kind }) => kind === "audio");
       assertNear(
-        await shownTimes(await encoding.whole(taken!, "audio")),
+        await presentationTimes(await encoding.whole(taken!, "audio")),
         sound.map(({ pts }) => pts / 1_000_000),
         0.003,
       );
       assertNear(
-        keysOf(taken!, "source"),
+        keyFrameTimesOf(taken!, "source"),
         pictures.filter(({ key }) => key).map(({ dts }) => dts / 1_000_000),
         1e-6,
       );
@@ -73,7 +73,7 @@ describe("live encodings", needsFfmpeg, () => {
       const encoding = await openEncoding(t, { tools: openTools(t), ladder: ["240p", "360p", "720p"] });
       encoding.publication.configure(tracks);
       encoding.send(packets);
-      await encodedUpTo(encoding.runs[0]!, 3.2);
+      await waitUntilEncoded(encoding.runs[0]!, 3.2);
       await encoding.finish();
       const [taken] = encoding.runs;
       assert.deepEqual(
@@ -85,14 +85,14 @@ describe("live encodings", needsFfmpeg, () => {
           ["audio", undefined, undefined],
         ],
       );
-      const times = await shownTimes(await encoding.whole(taken!, "source"));
+      const times = await presentationTimes(await encoding.whole(taken!, "source"));
       for (const rendition of ["240p", "360p"]) {
         const path = await encoding.whole(taken!, rendition);
-        assertNear(await shownTimes(path), times, 1e-6);
-        assertNear(keysOf(taken!, rendition), keysOf(taken!, "source"), 1e-9);
+        assertNear(await presentationTimes(path), times, 1e-6);
+        assertNear(keyFrameTimesOf(taken!, rendition), keyFrameTimesOf(taken!, "source"), 1e-9);
         assert.equal(await countFrames(path), times.length);
       }
-      assert.ok(keysOf(taken!, "source").length === 2);
+      assert.ok(keyFrameTimesOf(taken!, "source").length === 2);
       assert.equal(encoding.admission.inUse(), 0);
       assert.deepEqual(encoding.notes, [[]]);
     });
@@ -110,7 +110,7 @@ describe("live encodings", needsFfmpeg, () => {
     const encoding = await openEncoding(t, { tools: openTools(t), ladder: [] });
     encoding.publication.configure(tracks);
     encoding.send(packets);
-    await encodedUpTo(encoding.runs[0]!, 4.2);
+    await waitUntilEncoded(encoding.runs[0]!, 4.2);
     await encoding.finish();
     const [taken] = encoding.runs;
     assert.equal(taken!.run.keyFrames, "encoder");
@@ -121,13 +121,13 @@ describe("live encodings", needsFfmpeg, () => {
         ["audio", undefined],
       ],
     );
-    assertNear(keysOf(taken!, "source"), [0, 2, 4], 1e-6);
+    assertNear(keyFrameTimesOf(taken!, "source"), [0, 2, 4], 1e-6);
     assertNear(
-      await shownTimes(await encoding.whole(taken!, "source")),
+      await presentationTimes(await encoding.whole(taken!, "source")),
       packets.filter(({ kind }) => kind === "video").map(({ pts }) => pts / 1_000_000),
       1e-4,
     );
-    const received = await shownTimes(await encoding.whole(taken!, "audio"));
+    const received = await presentationTimes(await encoding.whole(taken!, "audio"));
     assertNear(
       received,
       received.map((_, i) => (i * 1024) / 48_000),
@@ -161,7 +161,7 @@ describe("live encodings", needsFfmpeg, () => {
       const encoding = await openEncoding(t, { tools: openTools(t), ladder: ["360p", "720p"] });
       encoding.publication.configure(tracks);
       encoding.send(packets);
-      await encodedUpTo(encoding.runs[0]!, 2.2);
+      await waitUntilEncoded(encoding.runs[0]!, 2.2);
       await encoding.finish();
       const [taken] = encoding.runs;
       assert.deepEqual(
@@ -172,9 +172,9 @@ describe("live encodings", needsFfmpeg, () => {
           ["audio", undefined, undefined],
         ],
       );
-      assertNear(keysOf(taken!, "360p"), keysOf(taken!, "source"), 1e-9);
+      assertNear(keyFrameTimesOf(taken!, "360p"), keyFrameTimesOf(taken!, "source"), 1e-9);
       const path = await encoding.whole(taken!, "360p");
-      assertNear(await shownTimes(path), await shownTimes(await encoding.whole(taken!, "source")), 1e-6);
+      assertNear(await presentationTimes(path), await presentationTimes(await encoding.whole(taken!, "source")), 1e-6);
       const [stream] = (
         JSON.parse((await runFfmpeg(["-show_streams", "-of", "json", path], "ffprobe")).toString()) as {
           streams: { codec_name: string; pix_fmt: string; profile: string }[];
@@ -193,15 +193,15 @@ describe("live encodings", needsFfmpeg, () => {
     encoding.publication.configure(tracks);
     encoding.send(packets);
     encoding.send(repeatPackets(packets, 1, 11));
-    await encodedUpTo(encoding.runs[0]!, 12.2);
+    await waitUntilEncoded(encoding.runs[0]!, 12.2);
     await encoding.finish();
     const [taken, ...more] = encoding.runs;
     assert.equal(more.length, 0);
-    const times = await shownTimes(await encoding.whole(taken!, "source"));
+    const times = await presentationTimes(await encoding.whole(taken!, "source"));
     assert.equal(times[60], 11);
-    assertNear(await shownTimes(await encoding.whole(taken!, "240p")), times, 1e-6);
-    assertNear(keysOf(taken!, "240p"), keysOf(taken!, "source"), 1e-9);
-    const received = await shownTimes(await encoding.whole(taken!, "audio"));
+    assertNear(await presentationTimes(await encoding.whole(taken!, "240p")), times, 1e-6);
+    assertNear(keyFrameTimesOf(taken!, "240p"), keyFrameTimesOf(taken!, "source"), 1e-9);
+    const received = await presentationTimes(await encoding.whole(taken!, "audio"));
     assertNear(
       received,
       received.map((_, i) => (i * 1024) / 48_000),
@@ -225,7 +225,7 @@ describe("live encodings", needsFfmpeg, () => {
           pts: packet.pts * (1 + ppm / 1_000_000),
         })),
       );
-      await encodedUpTo(encoding.runs[0]!, 5);
+      await waitUntilEncoded(encoding.runs[0]!, 5);
       await encoding.finish();
       const { time, duration } = encoding.runs[0]!.fragments.at(-1)!;
       const end = ((packets.at(-1)!.dts + 20_000) / 1_000_000) * (1 + ppm / 1_000_000);

@@ -6,11 +6,11 @@ import { createLog } from "../../../kernel/index.ts";
 import { openTools } from "../../media/media.testing.ts";
 import type { LiveMedia } from "../../media/port.ts";
 import {
-  encodedUpTo,
-  keysOf,
+  waitUntilEncoded,
+  keyFrameTimesOf,
   openEncoding,
   packetsOf,
-  shownTimes,
+  presentationTimes,
   until,
   ZERO_DELAY,
   none,
@@ -57,8 +57,8 @@ describe("live encodings", needsFfmpeg, () => {
     // The source is complete: the runs follow each other at key frames.
     let frames = 0;
     for (const [i, taken] of encoding.runs.entries()) {
-      frames += (await shownTimes(await encoding.whole(taken, "source"))).length;
-      assert.equal(keysOf(taken, "source")[0], 0);
+      frames += (await presentationTimes(await encoding.whole(taken, "source"))).length;
+      assert.equal(keyFrameTimesOf(taken, "source")[0], 0);
       assert.equal(taken.run.started, encoding.runs[0]!.run.started + i * 2000);
     }
     assert.equal(frames, 6 * packets.filter(({ kind }) => kind === "video").length);
@@ -96,7 +96,7 @@ test(
     encoding.send(video);
     await assert.rejects(children[0]!.done);
     encoding.send(repeatPackets(video, 1, 2));
-    await encodedUpTo(encoding.runs[1]!, 1);
+    await waitUntilEncoded(encoding.runs[1]!, 1);
     await encoding.finish();
     assert.equal(children.length, 2, "the software encoder continues");
     assert.deepEqual(
@@ -164,8 +164,8 @@ test("an encoding that starts mid-session has its own time origin and ends on re
   assert.equal(taken!.ended, true);
   // From the key frame at one second onwards.
   assert.equal(taken!.run.started, encoding.session().started + 1000);
-  assertNear(keysOf(taken!, "source"), [0, 1, 2], 1e-6);
-  assert.equal((await shownTimes(await encoding.whole(taken!, "source"))).length, 90);
+  assertNear(keyFrameTimesOf(taken!, "source"), [0, 1, 2], 1e-6);
+  assert.equal((await presentationTimes(await encoding.whole(taken!, "source"))).length, 90);
   // An ended session is not encoded.
   const session = encoding.session();
   await encoding.finish();

@@ -2,13 +2,13 @@ import { aacEntry, av1Entry, avcEntry, hevcEntry, Mp4Error, type SampleEntry } f
 import type { LiveAudioTrack, LiveVideoTrack } from "../packets.ts";
 
 /** A track that is passed through to viewers. */
-export interface VideoOffer extends SampleEntry {
+export interface PassthroughVideo extends SampleEntry {
   /** Pixels; 0 if unknown. */
   width: number;
   height: number;
 }
 
-export interface AudioOffer extends SampleEntry {
+export interface PassthroughAudio extends SampleEntry {
   sampleRate: number;
   channels: number;
   frame: number;
@@ -21,13 +21,13 @@ const ENTRY_FACTORIES = { h264: avcEntry, hevc: hevcEntry, av1: av1Entry };
 const AAC_OBJECT_TYPES = new Set([2, 5, 29]);
 
 /** Returns undefined if players cannot play the track and it must be transcoded. */
-export function videoOffer({ codec, config, width, height }: LiveVideoTrack): VideoOffer | undefined {
+export function toPassthroughVideo({ codec, config, width, height }: LiveVideoTrack): PassthroughVideo | undefined {
   if (codec === "vp8" || codec === "vp9") return undefined;
   if (codec === "h264" && !PLAYED_AVC_PROFILES.has(config[1] ?? 0)) return undefined;
   return tryParse(() => ({ ...ENTRY_FACTORIES[codec](config, width, height), width, height }));
 }
 
-export function audioOffer({ codec, config }: LiveAudioTrack): AudioOffer | undefined {
+export function toPassthroughAudio({ codec, config }: LiveAudioTrack): PassthroughAudio | undefined {
   if (codec !== "aac") return undefined;
   const offer = tryParse(() => aacEntry(config));
   // Frames of 960 samples are for digital radio; not every player supports more than two channels.

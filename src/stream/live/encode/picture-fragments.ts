@@ -28,7 +28,7 @@ export const toVideoTicks = (microseconds: number): number => Math.round((micros
 const FALLBACK_DURATION = VIDEO_TIMESCALE / 25;
 /** More frames than a fragment holds at the maximum frame rate: streams whose clock does not advance are cut too. */
 const MAX_FRAMES = 240;
-export const TRACK = 1;
+export const TRACK_ID = 1;
 /** Tolerance for timestamps rounded to milliseconds; without it, every second fragment would be one frame short. */
 const ROUNDING_TICKS = (2 * VIDEO_TIMESCALE) / 1000;
 
@@ -59,7 +59,7 @@ export function createVideoFragments({
       shift,
       sync: key,
     }));
-    const head = writeFragment({ track: TRACK, sequence: ++sequence, time: first.time, samples });
+    const head = writeFragment({ track: TRACK_ID, sequence: ++sequence, time: first.time, samples });
     const bytes = Buffer.concat([head, ...videoFrames.map(({ data }) => data)]);
     const lasts = samples.reduce((sum, sample) => sum + sample.duration, 0);
     videoFrames = [];

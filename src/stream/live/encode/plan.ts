@@ -2,7 +2,7 @@ import type { Settings } from "../../../kernel/settings.ts";
 import { bitrateCapOf } from "../../probe/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import type { LiveTracks, LiveVideoTrack } from "../packets.ts";
-import { type AudioOffer, audioOffer, type VideoOffer, videoOffer } from "./offer.ts";
+import { type PassthroughAudio, toPassthroughAudio, type PassthroughVideo, toPassthroughVideo } from "./offer.ts";
 
 /** One video rendition to encode. */
 export interface Rung {
@@ -23,16 +23,16 @@ export interface Plan {
   needsEncoder: boolean;
   keyFrames: "source" | "encoder";
   /** Tracks passed through. */
-  video?: VideoOffer;
-  audio?: AudioOffer;
+  video?: PassthroughVideo;
+  audio?: PassthroughAudio;
   /** Encoded in one child process, if there are any. */
   encode: { rungs: Rung[]; audio: boolean };
   /** Sentences that explain why renditions are not encoded. */
   notes: string[];
 }
 
-export const SOURCE = "source";
-export const AUDIO = "audio";
+export const LIVE_SOURCE_RENDITION = "source";
+export const LIVE_AUDIO_RENDITION = "audio";
 /** Encoded audio: AAC-LC, stereo. */
 export const LIVE_AUDIO_RATE = 48_000;
 export const LIVE_AUDIO_BITRATE = 128_000;
@@ -56,7 +56,7 @@ export function encoderDemand(
 ): { wanted: number; needed: number } {
   if (tracks.video === undefined) return { wanted: 0, needed: 0 };
   const smaller = smallerSides(tracks.video, ladder).length;
-  if (videoOffer(tracks.video) === undefined) return { wanted: 1 + smaller, needed: 1 };
+  if (toPassthroughVideo(tracks.video) === undefined) return { wanted: 1 + smaller, needed: 1 };
   return isPlayedEverywhere(tracks.video)
     ? { wanted: smaller, needed: 0 }
     : { wanted: Math.max(1, smaller), needed: 1 };
@@ -79,13 +79,15 @@ export function planRun(
   ladder: Settings["live"]["ladder"],
   { slots, lowCost, audio: isAudioAllowed, reason }: RunLimits,
 ): Plan | undefined {
-  const video = tracks.video && videoOffer(tracks.video);
-  const audio = tracks.audio && audioOffer(tracks.audio);
+  const video = tracks.video && toPassthroughVideo(tracks.video);
+  const audio = tracks.audio && toPassthroughAudio(tracks.audio);
   const needsVideoEncode = tracks.video !== undefined && video === undefined;
   const needsAudioEncode = tracks.audio !== undefined && audio === undefined;
   const isMuted = needsAudioEncode && !isAudioAllowed;
   if ((needsVideoEncode && slots === 0) || (isMuted && tracks.video === undefined)) return undefined;
-  const sourceRungs = needsVideoEncode ? [createRung(SOURCE, tracks.video!, lowCost ? LOW_COST_SIDE : MAX_SIDE)] : [];
+  const sourceRungs = needsVideoEncode
+    ? [createRung(LIVE_SOURCE_RENDITION, tracks.video!, lowCost ? LOW_COST_SIDE : MAX_SIDE)]
+    : [];
   const smaller = tracks.video === undefined ? [] : smallerSides(tracks.video, ladder);
   const made = smaller.slice(0, Math.max(0, slots - sourceRungs.length));
   const skippedSides = smaller.slice(made.length);
@@ -166,10 +168,10 @@ const hasSize = ({ width, height }: { width?: number; height?: number }) =>
   width === undefined || height === undefined || width === 0 || height === 0 ? {} : { width, height };
 
 /** The publisher's bitrate is not known in advance; it is estimated from the frame size. */
-function offeredRendition(offer: VideoOffer): LiveRendition {
+function offeredRendition(offer: PassthroughVideo): LiveRendition {
   const average = bitrateCapOf(Math.min(offer.width, offer.height) || MAX_SIDE);
   return {
-    name: SOURCE,
+    name: LIVE_SOURCE_RENDITION,
     kind: "video",
     codecs: offer.codecs,
     peakBandwidth: Math.round(average * PEAK_FACTOR),
@@ -190,7 +192,7 @@ function encodedRendition({ name, bitrate, level, ...size }: Rung): LiveRenditio
 }
 
 const liveAudioRendition = (codecs: string, channels: number): LiveRendition => ({
-  name: AUDIO,
+  name: LIVE_AUDIO_RENDITION,
   kind: "audio",
   codecs,
   channels,

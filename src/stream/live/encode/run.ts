@@ -4,8 +4,8 @@ import type { MediaTools } from "../../media/index.ts";
 import type { LiveFragment, RunSink } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import { createEncoder, type EncoderLoss, type ExitLimits, type RenditionEncoder } from "./encoder.ts";
-import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks, TRACK } from "./picture-fragments.ts";
-import { AUDIO, type Plan, SOURCE } from "./plan.ts";
+import { createVideoFragments, VIDEO_TIMESCALE, toVideoTicks, TRACK_ID } from "./picture-fragments.ts";
+import { LIVE_AUDIO_RENDITION, type Plan, LIVE_SOURCE_RENDITION } from "./plan.ts";
 import { createAudioFragments } from "./audio-fragments.ts";
 
 interface RunDeps {
@@ -55,11 +55,11 @@ export function createRun({
     sink.end();
   };
   const { video, audio, encode } = plan;
-  const videoFragments = video && createVideoFragments({ rendition: SOURCE, partMs, onFragment });
+  const videoFragments = video && createVideoFragments({ rendition: LIVE_SOURCE_RENDITION, partMs, onFragment });
   const audioOutput =
     audio &&
     createAudioFragments({
-      rendition: AUDIO,
+      rendition: LIVE_AUDIO_RENDITION,
       partMs,
       sampleRate: audio.sampleRate,
       frame: audio.frame,
@@ -68,9 +68,9 @@ export function createRun({
     });
   if (video)
     sink.init(
-      SOURCE,
+      LIVE_SOURCE_RENDITION,
       writeInit({
-        id: TRACK,
+        id: TRACK_ID,
         handler: "vide",
         timescale: VIDEO_TIMESCALE,
         width: video.width,
@@ -80,9 +80,9 @@ export function createRun({
     );
   if (audio)
     sink.init(
-      AUDIO,
+      LIVE_AUDIO_RENDITION,
       writeInit({
-        id: TRACK,
+        id: TRACK_ID,
         handler: "soun",
         timescale: audio.sampleRate,
         width: 0,

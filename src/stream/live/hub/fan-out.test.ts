@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "../../../kernel/index.ts";
 import { createFanOut } from "./fan-out.ts";
-import { createNotes, H264, picture } from "./hub.testing.ts";
+import { createNotes, H264, videoPacket } from "./hub.testing.ts";
 
 test("a failing subscriber is notified once of its removal, and the others continue", () => {
   const fanOut = createFanOut(silentLog);
@@ -23,8 +23,8 @@ test("a failing subscriber is notified once of its removal, and the others conti
     assert.deepEqual(notes, []);
   }
   fanOut.run({ video: H264! }, { id: "1", started: 0 });
-  fanOut.packet(picture(0, { key: true }));
-  fanOut.packet(picture(40));
+  fanOut.packet(videoPacket(0, { key: true }));
+  fanOut.packet(videoPacket(40));
   assert.deepEqual(
     [failing.tracks.notes, failing.packet.notes, failing.lag.notes],
     [["end"], ["run v", "end"], ["run v", "end"]],

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { LiveSession } from "../session.ts";
-import { AAC, createNotes, H264, openHub, picture, sound } from "./hub.testing.ts";
+import { AAC, createNotes, H264, openHub, videoPacket, audioPacket } from "./hub.testing.ts";
 
 const kindOf = (reason: unknown) => (reason instanceof UserError ? reason.kind : reason);
 const refused = (kind: string) => (err: unknown) => kindOf(err) === kind;
@@ -24,7 +24,7 @@ test("records a wrong SRT passphrase once per hour, again after a broadcast, and
   ]);
   const publication = await publish("secret");
   publication.configure({ video: H264! });
-  publication.write(picture(0, { key: true }));
+  publication.write(videoPacket(0, { key: true }));
   assert.equal(sessions.length, 1);
   wrong();
   assert.equal(states.length, 2);
@@ -58,19 +58,19 @@ test("a session begins with the first key frame, and subscribers receive it from
   const { hub, inputs, publish, sessions, clock } = openHub();
   const { uid } = inputs.add("secret");
   const publication = await publish("secret");
-  publication.write(picture(0, { key: true }));
+  publication.write(videoPacket(0, { key: true }));
   publication.configure({ video: H264!, audio: AAC! });
-  publication.write(picture(1000));
+  publication.write(videoPacket(1000));
   assert.equal(hub.of(uid), undefined);
   const early = createNotes();
   hub.onSession((session) => session.subscribe(early.subscriber));
   for (const packet of [
-    picture(1040, { key: true }),
-    sound(1041),
-    picture(1080),
-    picture(3040, { key: true }),
-    sound(3050),
-    picture(3080),
+    videoPacket(1040, { key: true }),
+    audioPacket(1041),
+    videoPacket(1080),
+    videoPacket(3040, { key: true }),
+    audioPacket(3050),
+    videoPacket(3080),
   ])
     publication.write(packet);
   const [session] = sessions as [LiveSession];
@@ -80,7 +80,7 @@ test("a session begins with the first key frame, and subscribers receive it from
   assert.deepEqual(session.tracks(), { video: H264, audio: AAC });
   const late = createNotes();
   const leave = session.subscribe(late.subscriber);
-  publication.write(sound(3071));
+  publication.write(audioPacket(3071));
   leave();
   publication.end(true);
   assert.deepEqual(early.notes, ["run va", "V0", "a1", "v40", "V2000", "a2010", "v2040", "a2031", "end"]);
@@ -89,7 +89,7 @@ test("a session begins with the first key frame, and subscribers receive it from
   assert.match(late.runs[0]!.id, /^[0-9a-f]{32}$/);
   assert.equal(kindOf(session.signal.reason), "livePublisherDone");
   assert.equal(hub.of(uid), undefined);
-  publication.write(picture(4000, { key: true }));
+  publication.write(videoPacket(4000, { key: true }));
   publication.end(false);
   assert.equal(kindOf(session.signal.reason), "livePublisherDone");
 });
@@ -102,12 +102,13 @@ test("changed tracks cause a discontinuity; repeated configurations do not", asy
   const wanted: number[] = [];
   publication.onKeyFrameRequested(() => wanted.push(1));
   const notes = createNotes();
-  publication.write(picture(0, { key: true }));
+  publication.write(videoPacket(0, { key: true }));
   sessions[0]!.subscribe(notes.subscriber);
   publication.configure({ video: { ...H264! }, audio: AAC! });
-  publication.write(picture(40));
+  publication.write(videoPacket(40));
   publication.configure({ video: { ...H264!, width: 640 } });
-  for (const packet of [picture(80), sound(81), picture(120, { key: true }), picture(160)]) publication.write(packet);
+  for (const packet of [videoPacket(80), audioPacket(81), videoPacket(120, { key: true }), videoPacket(160)])
+    publication.write(packet);
   assert.deepEqual(notes.notes, ["run va", "V0", "v40", "run v", "V0", "v40"]);
   assert.notEqual(notes.runs[0]!.id, notes.runs[1]!.id);
   assert.equal(sessions.length, 1);
@@ -120,7 +121,7 @@ test("a slow subscriber skips to a key frame, a throwing one is removed, and nei
   inputs.add("secret");
   const publication = await publish("secret");
   publication.configure({ video: H264!, audio: AAC! });
-  publication.write(picture(0, { key: true }));
+  publication.write(videoPacket(0, { key: true }));
   let waiting = 0;
   const slow = createNotes(() => waiting);
   const quick = createNotes();
@@ -135,14 +136,15 @@ test("a slow subscriber skips to a key frame, a throwing one is removed, and nei
     },
   });
   sessions[0]!.subscribe(quick.subscriber);
-  publication.write(picture(40));
+  publication.write(videoPacket(40));
   // The limit is 8 MiB: exactly that much is still accepted.
   waiting = 8_388_608;
-  publication.write(picture(60));
+  publication.write(videoPacket(60));
   waiting = 8_388_609;
-  publication.write(picture(80));
+  publication.write(videoPacket(80));
   waiting = 0;
-  for (const packet of [sound(81), picture(120), picture(160, { key: true }), sound(161)]) publication.write(packet);
+  for (const packet of [audioPacket(81), videoPacket(120), videoPacket(160, { key: true }), audioPacket(161)])
+    publication.write(packet);
   assert.deepEqual(slow.notes, ["run va", "V0", "v40", "v60", "V160", "a161"]);
   assert.deepEqual(quick.notes, ["run va", "V0", "v40", "v60", "v80", "a81", "v120", "V160", "a161"]);
   assert.equal(requested, 1);
@@ -153,12 +155,12 @@ test("a GOP that is too large is not stored, and new subscribers start at the ne
   inputs.add("secret");
   const publication = await publish("secret");
   publication.configure({ video: H264! });
-  publication.write(picture(0, { key: true, size: 9 << 20 }));
-  publication.write(picture(40, { size: 9 << 20 }));
+  publication.write(videoPacket(0, { key: true, size: 9 << 20 }));
+  publication.write(videoPacket(40, { size: 9 << 20 }));
   const { notes, subscriber } = createNotes();
   sessions[0]!.subscribe(subscriber);
-  publication.write(picture(80));
-  publication.write(picture(120, { key: true }));
+  publication.write(videoPacket(80));
+  publication.write(videoPacket(120, { key: true }));
   assert.deepEqual(notes, ["run v", "V120"]);
 });
 
@@ -167,11 +169,11 @@ test("a GOP with too many packets is not stored either", async () => {
   inputs.add("secret");
   const publication = await publish("secret");
   publication.configure({ video: H264!, audio: AAC! });
-  publication.write(picture(0, { key: true }));
-  for (let n = 0; n < 10_000; n++) publication.write(sound(1, 1));
+  publication.write(videoPacket(0, { key: true }));
+  for (let n = 0; n < 10_000; n++) publication.write(audioPacket(1, 1));
   const { notes, subscriber } = createNotes();
   sessions[0]!.subscribe(subscriber);
-  publication.write(picture(120, { key: true }));
+  publication.write(videoPacket(120, { key: true }));
   assert.deepEqual(notes, ["run va", "V120"]);
 });
 
@@ -180,12 +182,12 @@ test("a subscriber that arrives after the video has stopped receives no video", 
   inputs.add("secret");
   const publication = await publish("secret");
   publication.configure({ video: H264!, audio: AAC! });
-  publication.write(picture(0, { key: true }));
+  publication.write(videoPacket(0, { key: true }));
   publication.configure({ audio: AAC! });
-  publication.write(sound(40));
+  publication.write(audioPacket(40));
   const { notes, subscriber } = createNotes();
   sessions[0]!.subscribe(subscriber);
-  publication.write(sound(61));
+  publication.write(audioPacket(61));
   assert.deepEqual(notes, ["run a", "a0", "a21"]);
 });
 
@@ -194,12 +196,12 @@ test("a subscriber to an audio-only broadcast receives the last two seconds", as
   inputs.add("secret");
   const publication = await publish("secret");
   publication.configure({ audio: AAC! });
-  for (let ms = 0; ms <= 4000; ms += 500) publication.write(sound(ms));
+  for (let ms = 0; ms <= 4000; ms += 500) publication.write(audioPacket(ms));
   const { notes, subscriber } = createNotes();
   sessions[0]!.subscribe(subscriber);
-  publication.write(sound(4500));
+  publication.write(audioPacket(4500));
   assert.deepEqual(notes, ["run a", "a2000", "a2500", "a3000", "a3500", "a4000", "a4500"]);
-  for (let i = 0; i < 1000; i++) publication.write(sound(4500));
+  for (let i = 0; i < 1000; i++) publication.write(audioPacket(4500));
   const late = createNotes();
   sessions[0]!.subscribe(late.subscriber);
   assert.equal(late.packets.length, 500);
@@ -211,8 +213,8 @@ test("health reports rates, key frames, B-frames, losses and GOPs over ten secon
   const publication = await publish("secret");
   publication.configure({ video: H264!, audio: AAC! });
   for (let ms = 0; ms < 4000; ms += 40) {
-    publication.write(picture(ms, { key: ms % 2000 === 0, size: 5000, delay: ms % 80 }));
-    publication.write(sound(ms + 1, 640));
+    publication.write(videoPacket(ms, { key: ms % 2000 === 0, size: 5000, delay: ms % 80 }));
+    publication.write(audioPacket(ms + 1, 640));
   }
   publication.lost(3);
   hub.setNotes(sessions[0]!.id, ["720p is not encoded."]);
@@ -229,11 +231,11 @@ test("health reports rates, key frames, B-frames, losses and GOPs over ten secon
     notes: ["720p is not encoded."],
   });
   for (let ms = 4000; ms < 14_160; ms += 40) {
-    publication.write(picture(ms, { key: ms === 4000 }));
-    publication.write(sound(ms + 1));
+    publication.write(videoPacket(ms, { key: ms === 4000 }));
+    publication.write(audioPacket(ms + 1));
   }
   assert.deepEqual(sessions[0]!.health().problems, ["ERR_GOP_OUT_OF_RANGE"]);
-  publication.write(picture(14_160, { key: true }));
+  publication.write(videoPacket(14_160, { key: true }));
   assert.equal(sessions[0]!.health().longestKeyFrameInterval, 10.16);
   assert.deepEqual(
     errors.map(([input, code]) => [input, code]),
@@ -241,7 +243,7 @@ test("health reports rates, key frames, B-frames, losses and GOPs over ten secon
   );
   clock.advance(11_000);
   assert.equal(sessions[0]!.health().videoBitrate, 0);
-  for (let ms = 14_200; ms < 46_000; ms += 1000) publication.write(picture(ms));
+  for (let ms = 14_200; ms < 46_000; ms += 1000) publication.write(videoPacket(ms));
   assert.equal(kindOf(publication.signal.reason), "liveGopOutOfRange");
   assert.equal(errors.length, 1);
 });
@@ -257,13 +259,13 @@ test("disconnects a publisher whose clock does not keep up with its data, becaus
     inputs.add(key);
     const publication = await publish(key);
     publication.configure({ video: H264!, audio: AAC! });
-    publication.write(picture(0, { key: true }));
+    publication.write(videoPacket(0, { key: true }));
     let octets = 0;
     let count = 0;
     sessions
       .at(-1)!
       .subscribe({ tracks() {}, end() {}, packet: ({ data }) => void ((octets += data.length), count++) });
-    const packet = key === "tiny" ? sound(0, size) : picture(0, { key: true, size });
+    const packet = key === "tiny" ? audioPacket(0, size) : videoPacket(0, { key: true, size });
     // The slow publisher sends one second in every hundred.
     for (let n = 0; n < packets && !publication.signal.aborted; n++)
       publication.write({ ...packet, ...(key === "slow" && { dts: n * 10_000, pts: n * 10_000 }) });
@@ -274,9 +276,9 @@ test("disconnects a publisher whose clock does not keep up with its data, becaus
   inputs.add("much");
   const publication = await publish("much");
   publication.configure({ video: H264! });
-  const { data } = picture(0, { size: 400_000 });
+  const { data } = videoPacket(0, { size: 400_000 });
   for (let ms = 0; ms < 120_000; ms += 40)
-    publication.write({ ...picture(ms % 60_000, { key: ms % 2000 === 0 }), data });
+    publication.write({ ...videoPacket(ms % 60_000, { key: ms % 2000 === 0 }), data });
   assert.equal(publication.signal.aborted, false);
 });
 
@@ -285,9 +287,9 @@ test("if low latency is preferred, health reports the causes of higher latency",
   inputs.add("secret", { preferLowLatency: true });
   const publication = await publish("secret");
   publication.configure({ video: H264! });
-  for (let ms = 0; ms <= 6000; ms += 40) publication.write(picture(ms, { key: ms % 2000 === 0 }));
+  for (let ms = 0; ms <= 6000; ms += 40) publication.write(videoPacket(ms, { key: ms % 2000 === 0 }));
   assert.equal(sessions[0]!.health().notes, undefined);
-  for (let ms = 6040; ms <= 11_000; ms += 40) publication.write(picture(ms, { key: ms === 11_000, delay: 40 }));
+  for (let ms = 6040; ms <= 11_000; ms += 40) publication.write(videoPacket(ms, { key: ms === 11_000, delay: 40 }));
   assert.deepEqual(
     sessions[0]!.health().notes!.map((note) => note.slice(0, 36)),
     ["The video has B-frames, which add la", "Key frames are 5.0 seconds apart, an"],
@@ -324,7 +326,7 @@ test("limits the number of publishers, and requests a key frame at most every ha
   publication.configure({ video: H264! });
   let wanted = 0;
   publication.onKeyFrameRequested(() => void wanted++);
-  publication.write(picture(0, { key: true }));
+  publication.write(videoPacket(0, { key: true }));
   clock.advance(500);
   for (let i = 0; i < 4; i++) {
     sessions[0]!.requestKeyFrame();

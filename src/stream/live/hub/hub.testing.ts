@@ -126,14 +126,14 @@ export const AAC: LiveTracks["audio"] = {
   channels: 2,
 };
 
-export const picture = (ms: number, { key = false, delay = 0, size = 100 } = {}): MediaPacket => ({
+export const videoPacket = (ms: number, { key = false, delay = 0, size = 100 } = {}): MediaPacket => ({
   kind: "video",
   dts: ms * 1000,
   pts: (ms + delay) * 1000,
   key,
   data: Buffer.alloc(size),
 });
-export const sound = (ms: number, size = 10): MediaPacket => ({
+export const audioPacket = (ms: number, size = 10): MediaPacket => ({
   kind: "audio",
   dts: ms * 1000,
   pts: ms * 1000,

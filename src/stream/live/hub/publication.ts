@@ -8,7 +8,7 @@ import { adviceFor } from "./advice.ts";
 import { createFanOut } from "./fan-out.ts";
 import { createMeter } from "./meter.ts";
 import { createTimestampNormalizer } from "./times.ts";
-import { findInvalidTrack, sameTracks } from "./tracks.ts";
+import { findInvalidTrack, isSameTracks } from "./tracks.ts";
 
 interface PublicationDeps {
   input: LiveInput;
@@ -201,7 +201,7 @@ export function createPublication({
       lastActive = clock.now();
       const invalidTrack = findInvalidTrack(tracks);
       if (invalidTrack !== undefined) throw refuseCodec(invalidTrack.kind, invalidTrack.codec, invalidTrack.reason);
-      if (announcedTracks !== undefined && sameTracks(announcedTracks, tracks)) return;
+      if (announcedTracks !== undefined && isSameTracks(announcedTracks, tracks)) return;
       announcedTracks = tracks;
       const kinds = { video: tracks.video !== undefined, audio: tracks.audio !== undefined };
       if (timestampNormalizer === undefined) timestampNormalizer = createTimestampNormalizer(kinds);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import { test } from "node:test";
 import { UserError } from "../../../kernel/index.ts";
-import { H264, AAC, openHub, picture, sound } from "./hub.testing.ts";
+import { H264, AAC, openHub, videoPacket, audioPacket } from "./hub.testing.ts";
 
 const kindOf = (reason: unknown) => (reason instanceof UserError ? reason.kind : reason);
 const refused = (kind: string) => (err: unknown) => kindOf(err) === kind;
@@ -13,10 +13,10 @@ test("rejects a second publisher of an input until the first has been silent for
   inputs.add("secret");
   const first = await publish("secret");
   first.configure({ video: H264! });
-  first.write(picture(0, { key: true }));
+  first.write(videoPacket(0, { key: true }));
   clock.advance(4900);
   await assert.rejects(publish("secret"), refused("liveInputBusy"));
-  first.write(picture(40));
+  first.write(videoPacket(40));
   clock.advance(4900);
   await assert.rejects(publish("secret"), refused("liveInputBusy"));
   clock.advance(200);
@@ -47,15 +47,15 @@ test("key rotation, disabling, deletion and server shutdown each end the publica
   inputs.change("six", { preferLowLatency: true });
   await turn();
   clock.advance(61_000);
-  left!.write(sound(0));
-  changed!.write(sound(0));
+  left!.write(audioPacket(0));
+  changed!.write(audioPacket(0));
   await turn();
   assert.deepEqual(
     [rotated, disabled, deleted, silent, left, changed].map((publication) => kindOf(publication!.signal.reason)),
     ["liveKeyRevoked", "liveInputDisabled", "liveInputDeleted", "livePublisherSilent", undefined, undefined],
   );
   changed!.configure({ audio: AAC! });
-  changed!.write(sound(1));
+  changed!.write(audioPacket(1));
   assert.equal(hub.all()[0]!.input.preferLowLatency, true);
   hub.end(changed!.input, new UserError("stream", "storage", { code: 1, http: 507, message: "full" }, {}));
   assert.equal(kindOf(changed!.signal.reason), "storage");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { MediaPacket } from "../packets.ts";
-import { picture, sound } from "./hub.testing.ts";
+import { videoPacket, audioPacket } from "./hub.testing.ts";
 import { createTimestampNormalizer } from "./times.ts";
 
 const BOTH = { video: true, audio: true };
@@ -27,72 +27,94 @@ function placed(packets: readonly MediaPacket[], kinds = BOTH): string {
 /** Returns packets of one track, one every `step` ms starting at `from`. */
 const pictures = (from: number, to: number, step: number, keyEach = 2000) =>
   Array.from({ length: Math.ceil((to - from) / step) }, (_, i) =>
-    picture(from + i * step, { key: (i * step) % keyEach === 0 }),
+    videoPacket(from + i * step, { key: (i * step) % keyEach === 0 }),
   );
 const sounds = (from: number, to: number, step: number) =>
-  Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => sound(from + i * step));
+  Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => audioPacket(from + i * step));
 const mixed = (...tracks: MediaPacket[][]) => tracks.flat().toSorted((a, b) => a.dts - b.dts);
 
 test("a timeline begins with a key frame at zero; earlier packets are dropped", () => {
   assert.equal(
     placed([
-      sound(5000),
-      picture(5010),
-      picture(5050, { key: true, delay: 80 }),
-      sound(5040),
-      sound(5061),
-      picture(5090, { delay: 40 }),
+      audioPacket(5000),
+      videoPacket(5010),
+      videoPacket(5050, { key: true, delay: 80 }),
+      audioPacket(5040),
+      audioPacket(5061),
+      videoPacket(5090, { delay: 40 }),
     ]),
     "- - |va v0+80 - a11 v40+40",
   );
-  assert.equal(placed([sound(7000), sound(7021)], { video: false, audio: true }), "|a a0 a21");
+  assert.equal(placed([audioPacket(7000), audioPacket(7021)], { video: false, audio: true }), "|a a0 a21");
 });
 
 test("a step of more than two seconds back, or ten seconds forward, causes a discontinuity at the next key frame", () => {
   assert.equal(
-    placed([picture(9000, { key: true }), sound(9010), picture(100), picture(140, { key: true }), sound(150)]),
+    placed([
+      videoPacket(9000, { key: true }),
+      audioPacket(9010),
+      videoPacket(100),
+      videoPacket(140, { key: true }),
+      audioPacket(150),
+    ]),
     "|va v0 a10 - |va v0 a10",
   );
   assert.equal(
-    placed([picture(0, { key: true }), sound(0), picture(10_001, { key: true }), sound(10_011)]),
+    placed([videoPacket(0, { key: true }), audioPacket(0), videoPacket(10_001, { key: true }), audioPacket(10_011)]),
     "|va v0 a0 |va v0 a10",
   );
 });
 
 test("keeps a gap of ten seconds, and smooths a small backward jump", () => {
   assert.equal(
-    placed([picture(0, { key: true }), sound(0), picture(9_990, { key: true }), sound(9_995)]),
+    placed([videoPacket(0, { key: true }), audioPacket(0), videoPacket(9_990, { key: true }), audioPacket(9_995)]),
     "|va v0 a0 v9990 a9995",
   );
-  assert.equal(placed([picture(0, { key: true }), picture(40), picture(20), picture(80)]), "|va v0 v40 v40 v80");
   assert.equal(
-    placed([picture(0, { key: true }), picture(5000), picture(3001, { key: true }), picture(5001)]),
+    placed([videoPacket(0, { key: true }), videoPacket(40), videoPacket(20), videoPacket(80)]),
+    "|va v0 v40 v40 v80",
+  );
+  assert.equal(
+    placed([videoPacket(0, { key: true }), videoPacket(5000), videoPacket(3001, { key: true }), videoPacket(5001)]),
     "|va v0 v5000 v5000 v5001",
   );
   assert.equal(
-    placed([picture(0, { key: true }), picture(5000), picture(2999, { key: true }), picture(3039)]),
+    placed([videoPacket(0, { key: true }), videoPacket(5000), videoPacket(2999, { key: true }), videoPacket(3039)]),
     "|va v0 v5000 |va v0 v40",
   );
 });
 
 test("audio with a different clock is aligned with the video", () => {
   assert.equal(
-    placed([picture(500_000, { key: true }), sound(3), sound(24), picture(500_040), sound(45)]),
+    placed([
+      videoPacket(500_000, { key: true }),
+      audioPacket(3),
+      audioPacket(24),
+      videoPacket(500_040),
+      audioPacket(45),
+    ]),
     "|va v0 a0 a21 v40 a42",
   );
   // The same later on; if the video jumps as well, there is a discontinuity.
   assert.equal(
-    placed([picture(0, { key: true }), sound(0), picture(40), sound(50_000), sound(50_021), picture(80)]),
+    placed([
+      videoPacket(0, { key: true }),
+      audioPacket(0),
+      videoPacket(40),
+      audioPacket(50_000),
+      audioPacket(50_021),
+      videoPacket(80),
+    ]),
     "|va v0 a0 v40 a40 a61 v80",
   );
   assert.equal(
     placed([
-      picture(0, { key: true }),
-      sound(0),
-      picture(40),
-      sound(50_000),
-      picture(50_000, { key: true }),
-      sound(50_021),
+      videoPacket(0, { key: true }),
+      audioPacket(0),
+      videoPacket(40),
+      audioPacket(50_000),
+      videoPacket(50_000, { key: true }),
+      audioPacket(50_021),
     ]),
     "|va v0 a0 v40 a40 |va v0 a21",
   );

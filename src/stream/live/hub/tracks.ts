@@ -28,7 +28,7 @@ export function findInvalidTrack({
 }
 
 /** True if a decoder can continue unchanged: publishers repeat their announcements. */
-export function sameTracks(a: LiveTracks, b: LiveTracks): boolean {
+export function isSameTracks(a: LiveTracks, b: LiveTracks): boolean {
   const [video, audio] = [a.video, a.audio];
   const [otherVideo, otherAudio] = [b.video, b.audio];
   if ((video === undefined) !== (otherVideo === undefined) || (audio === undefined) !== (otherAudio === undefined))

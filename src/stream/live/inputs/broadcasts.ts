@@ -5,7 +5,7 @@ import type { InputsTable } from "./inputs-table.ts";
 import type { LiveState } from "./port.ts";
 
 /** Current public status of an input. */
-export interface LiveNow {
+export interface PublicLiveStatus {
   live: boolean;
   /** Uid of the video that is being recorded; null: none. */
   video: string | null;
@@ -16,7 +16,7 @@ export interface LiveBroadcasts {
    * State of an input by uid; undefined if the input does not exist. At most one second old, since every waiting viewer
    * polls it.
    */
-  now(input: string): Promise<LiveNow | undefined>;
+  now(input: string): Promise<PublicLiveStatus | undefined>;
 }
 
 const LIVE_STATES: ReadonlySet<LiveState | null> = new Set<LiveState>([
@@ -37,12 +37,17 @@ export function createBroadcasts({
   catalog: Pick<VideoCatalog, "list">;
   clock: Clock;
 }): LiveBroadcasts {
-  async function read(uid: string): Promise<LiveNow | undefined> {
+  async function read(uid: string): Promise<PublicLiveStatus | undefined> {
     const row = await table.find(uid);
     if (row === undefined) return undefined;
     const [video] = await catalog.list(row.account_id, { liveInput: uid, states: ["live-inprogress"], limit: 1 });
     return { live: LIVE_STATES.has(row.status), video: video?.uid ?? null };
   }
-  const cachedStates = createReadThroughCache<LiveNow>({ read, clock, max: MAX_CACHED_INPUTS, ttlMs: CACHE_TTL_MS });
+  const cachedStates = createReadThroughCache<PublicLiveStatus>({
+    read,
+    clock,
+    max: MAX_CACHED_INPUTS,
+    ttlMs: CACHE_TTL_MS,
+  });
   return { now: cachedStates.get };
 }

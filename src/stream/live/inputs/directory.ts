@@ -25,7 +25,7 @@ export const inputOf = (row: InputRow): LiveInput => ({
   keysRotatedAt: row.rotated_at,
 });
 
-export const ownedOf = (row: InputRow, secrets: Pick<Secrets, "open">): OwnedLiveInput => ({
+export const ownedInputOf = (row: InputRow, secrets: Pick<Secrets, "open">): OwnedLiveInput => ({
   input: inputOf(row),
   keys: JSON.parse(secrets.open(row.keys, inputKeyContext(row.uid))) as LiveKeys,
   status: row.status,
@@ -56,7 +56,7 @@ export function createDirectory({ table, secrets, events, clock }: DirectoryDeps
       return (
         row && {
           input: inputOf(row),
-          keys: ownedOf(row, secrets).keys,
+          keys: ownedInputOf(row, secrets).keys,
           publish: row.publish_hash,
           playback: row.playback_hash,
         }

@@ -1,4 +1,4 @@
-import { isUniqueViolation, prepared, rowCount, type Db } from "../../../store/index.ts";
+import { isUniqueViolation, prepareQuery, rowCount, type Db } from "../../../store/index.ts";
 import { readPage, type Page, type PageRequest } from "../../../kernel/index.ts";
 import { INPUT_COUNTS, type InputRow, type LiveInputTables } from "./live-table.ts";
 
@@ -10,13 +10,13 @@ const EXPIRED_BATCH = 100;
 
 export function createInputsTable(db: Db) {
   const tables = db.tables<LiveInputTables>();
-  const byUid = prepared((arg) =>
+  const byUid = prepareQuery((arg) =>
     tables.selectFrom("stream_live_inputs").selectAll().where("uid", "=", arg<string>("uid")),
   );
-  const byPublish = prepared((arg) =>
+  const byPublish = prepareQuery((arg) =>
     tables.selectFrom("stream_live_inputs").select("uid").where("publish_hash", "=", arg<string>("hash")),
   );
-  const byPlayback = prepared((arg) =>
+  const byPlayback = prepareQuery((arg) =>
     tables.selectFrom("stream_live_inputs").select("uid").where("playback_hash", "=", arg<string>("hash")),
   );
 

@@ -1,7 +1,7 @@
 import { type Clock, type Ids, isHexId } from "../../../kernel/index.ts";
 import { isUniqueViolation, type Secrets } from "../../../store/index.ts";
 import { streamErrors } from "../../errors.ts";
-import { type Directory, inputOf, ownedOf, inputKeyContext } from "./directory.ts";
+import { type Directory, inputOf, ownedInputOf, inputKeyContext } from "./directory.ts";
 import type { InputsTable } from "./inputs-table.ts";
 import { isKey, keyHash, newKeys } from "./keys.ts";
 import { applyChange, checkIdempotencyKey, DEFAULTS, type LiveSettings } from "./rules.ts";
@@ -59,7 +59,7 @@ export function createOwnedInputs({
       : undefined;
     if (row === undefined) throw streamErrors.liveInputNotFound({ uid });
     directory.changed(uid);
-    return ownedOf(row, secrets);
+    return ownedInputOf(row, secrets);
   }
 
   return {
@@ -90,9 +90,9 @@ export function createOwnedInputs({
           throw isUniqueViolation(err) ? streamErrors.idTaken({ uid }, { cause: err }) : err;
         });
       if (insertResult === "gone") throw streamErrors.liveKeyOfDeleted();
-      return ownedOf(insertResult, secrets);
+      return ownedInputOf(insertResult, secrets);
     },
-    get: async (account, uid) => ownedOf(await find(account, uid), secrets),
+    get: async (account, uid) => ownedInputOf(await find(account, uid), secrets),
     async list(account, page) {
       const { items, total } = await table.list(account, page);
       return { items: items.map(inputOf), total };

@@ -8,7 +8,7 @@ import { customerCode } from "../../customers/customer-code.ts";
 import { createDelivery } from "../../delivery/delivery.ts";
 import type { Video } from "../../videos/video.ts";
 import { testVideo } from "../../videos/videos.testing.ts";
-import type { LiveNow } from "./broadcasts.ts";
+import type { PublicLiveStatus } from "./broadcasts.ts";
 import { createPublicStatus } from "./public-status.ts";
 import type { LiveInput } from "./port.ts";
 import { DEFAULTS } from "./rules.ts";
@@ -23,7 +23,7 @@ const [INPUT, VIDEO, OTHER, NOBODY] = ["1", "2", "3", "4"].map((digit) => digit.
 
 async function open(t: TestContext) {
   const input: LiveInput = { ...DEFAULTS, uid: INPUT, account: ACCOUNT, created: 0, modified: 0, keysRotatedAt: null };
-  const state: { now: LiveNow; hidden: boolean; broken: boolean } = {
+  const state: { now: PublicLiveStatus; hidden: boolean; broken: boolean } = {
     now: { live: false, video: null },
     hidden: false,
     broken: false,

@@ -1,5 +1,5 @@
 import { streamErrors } from "../../errors.ts";
-import { validated, MAX_DELETION_DAYS } from "../../videos/index.ts";
+import { validateChange, MAX_DELETION_DAYS } from "../../videos/index.ts";
 import type { LiveInput, LiveRecording } from "./port.ts";
 import type { LiveInputChange } from "./types.ts";
 
@@ -40,7 +40,7 @@ export function applyChange(
   { minDeletionDays }: { minDeletionDays: number },
 ): LiveSettings {
   const { meta, defaultCreator: creator, deleteRecordingAfterDays: days } = change;
-  const validSettings = validated(
+  const validSettings = validateChange(
     { ...(meta !== undefined && { meta }), ...(creator !== undefined && { creator }) },
     0,
     {
@@ -68,7 +68,7 @@ function recordingOf(given: Partial<LiveRecording>): Partial<LiveRecording> {
       `recording.timeoutSeconds must be a whole number from 0 to ${MAX_TIMEOUT_SECONDS}, not ${quoted(seconds)}`,
     );
   if (allowedOrigins === undefined) return given;
-  const validSettings = validated({ allowedOrigins }, 0, { minDeletionDays: 0, maxDurationSeconds: 0 });
+  const validSettings = validateChange({ allowedOrigins }, 0, { minDeletionDays: 0, maxDurationSeconds: 0 });
   return { ...given, allowedOrigins: validSettings.allowedOrigins! };
 }
 

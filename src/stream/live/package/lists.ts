@@ -24,13 +24,13 @@ export interface RenditionList {
 }
 
 /** Source of segments: a timeline, and recent segments in memory. */
-export interface Source {
+export interface SegmentSource {
   timeline: LiveTimeline;
   /** Present only in the process that packages the broadcast. */
   recent?: { of(rendition: string): readonly TrackSegment[] };
 }
 
-export function listOf({ timeline, recent }: Source, rendition: string, from = 0, to = Infinity): RenditionList {
+export function listOf({ timeline, recent }: SegmentSource, rendition: string, from = 0, to = Infinity): RenditionList {
   const inMemory = new Map((recent?.of(rendition) ?? []).map((segment) => [segment.n, segment]));
   const segments = timeline.segments
     .slice(from, to)

@@ -1,14 +1,14 @@
 import { writeMediaPlaylist } from "../../../protocol/hls/index.ts";
-import type { Viewing } from "../../delivery/index.ts";
+import type { DeliveryContext } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { TextTracks } from "../../playback/index.ts";
-import { notPlayableYet, type Video } from "../../videos/index.ts";
+import { notPlayableError, type Video } from "../../videos/index.ts";
 import { liveDash } from "./dash.ts";
 import { nextOf, isReached, type RenditionList, windowStart } from "./lists.ts";
-import { liveMultivariant } from "./multivariant.ts";
-import { type Extent, mediaPlaylist, type WrittenPlaylist } from "./playlists.ts";
-import { positionOf, readClip, readDirectives, readExtent, readPreview, segmentsBetween } from "./queries.ts";
-import { broadcastMark, checkMark, suffixOf } from "./marks.ts";
+import { liveMultivariantPlaylist } from "./multivariant.ts";
+import { type PlaylistRange, mediaPlaylist, type WrittenPlaylist } from "./playlists.ts";
+import { positionOf, readClip, readDirectives, readPlaylistRange, readPreview, segmentsBetween } from "./queries.ts";
+import { broadcastIdQuery, checkBroadcastId, suffixOf } from "./marks.ts";
 import { checkRendition, type LiveSource } from "./sources.ts";
 import { waitFor } from "./waiting.ts";
 
@@ -36,7 +36,7 @@ const MAX_AHEAD = 2;
 
 type LiveManifests = Record<
   "multivariant" | "media" | "text" | "clip" | "dash",
-  (viewing: Viewing, source: LiveSource) => Promise<void>
+  (viewing: DeliveryContext, source: LiveSource) => Promise<void>
 >;
 
 export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }: LiveManifestsDeps): LiveManifests {
@@ -46,7 +46,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
   function write(
     source: LiveSource,
     rendition: string,
-    extent: Extent,
+    extent: PlaylistRange,
     { query, suffix }: { query: string; suffix: string },
   ): WrittenPlaylist {
     const { broadcast, renditions } = source;
@@ -75,7 +75,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     return cachedPlaylists.texts.getOrInsertComputed(JSON.stringify([rendition, extent, query]), playlist);
   }
 
-  async function sendMultivariant(viewing: Viewing, source: LiveSource): Promise<void> {
+  async function sendMultivariant(viewing: DeliveryContext, source: LiveSource): Promise<void> {
     await waitForFirstSegment(viewing, source);
     const { video, query } = viewing;
     const { timeline } = source;
@@ -98,13 +98,13 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
   }
 
   async function send(
-    viewing: Viewing,
+    viewing: DeliveryContext,
     source: LiveSource,
     query: Record<string, string>,
     text: Awaited<ReturnType<TextTracks["of"]>> = [],
   ): Promise<void> {
-    const params = new URLSearchParams({ ...query, ...broadcastMark(viewing) });
-    const playlist = liveMultivariant(source.renditions, {
+    const params = new URLSearchParams({ ...query, ...broadcastIdQuery(viewing) });
+    const playlist = liveMultivariantPlaylist(source.renditions, {
       query: params.size === 0 ? "" : `?${params}`,
       bandwidthHint: viewing.query.get("clientBandwidthHint"),
       text,
@@ -115,16 +115,16 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     });
   }
 
-  async function media(viewing: Viewing, source: LiveSource): Promise<void> {
+  async function media(viewing: DeliveryContext, source: LiveSource): Promise<void> {
     const {
       query,
       params: { rendition = "" },
     } = viewing;
-    checkMark(viewing);
+    checkBroadcastId(viewing);
     checkRendition(source, rendition);
-    const extent = readExtent(query, source.timeline.ended);
+    const extent = readPlaylistRange(query, source.timeline.ended);
     const directives = readDirectives(query);
-    const mark = broadcastMark(viewing);
+    const mark = broadcastIdQuery(viewing);
     const options = { query: queryOf(extent, mark), suffix: suffixOf(mark) };
     const playlist = () => write(source, rendition, extent, options);
     const isMet = (list: RenditionList) => directives === undefined || isReached(list, directives.msn, directives.part);
@@ -144,14 +144,14 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
       now = playlist();
     }
     if (viewing.response.destroyed) return;
-    if (now.list.segments.length === 0) throw notPlayableYet(viewing.video);
+    if (now.list.segments.length === 0) throw notPlayableError(viewing.video);
     viewing.sendText(now.text, {
       type: HLS_TYPE,
       ...cacheOf(source, extent, directives === undefined ? undefined : isMet(now.list)),
     });
   }
 
-  async function sendDash(viewing: Viewing, source: LiveSource): Promise<void> {
+  async function sendDash(viewing: DeliveryContext, source: LiveSource): Promise<void> {
     await waitForFirstSegment(viewing, source);
     const {
       timeline: { ended },
@@ -160,7 +160,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     viewing.sendText(
       liveDash(source, {
         now: Date.now(),
-        suffix: suffixOf(broadcastMark(viewing)),
+        suffix: suffixOf(broadcastIdQuery(viewing)),
         bandwidthHint: viewing.query.get("clientBandwidthHint"),
         text,
       }),
@@ -168,7 +168,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     );
   }
 
-  async function text(viewing: Viewing, { timeline }: LiveSource): Promise<void> {
+  async function text(viewing: DeliveryContext, { timeline }: LiveSource): Promise<void> {
     const language = viewing.params["rendition"]!;
     if (!timeline.ended || !((await captions?.of(viewing.video.uid)) ?? []).some((one) => one.language === language))
       throw streamErrors.captionNotFound({ language });
@@ -180,7 +180,7 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     );
   }
 
-  async function sendClip(viewing: Viewing, source: LiveSource): Promise<void> {
+  async function sendClip(viewing: DeliveryContext, source: LiveSource): Promise<void> {
     const { video, id } = viewing;
     if (id === video.liveInput)
       throw streamErrors.badParameter({
@@ -196,14 +196,14 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
 }
 
 /** Waits until every rendition has a playable segment. */
-async function waitForFirstSegment(viewing: Viewing, { timeline, broadcast }: LiveSource): Promise<void> {
+async function waitForFirstSegment(viewing: DeliveryContext, { timeline, broadcast }: LiveSource): Promise<void> {
   const hasSegments = () => timeline.segments.length > 0;
   if (broadcast !== undefined)
     await waitFor(broadcast, hasSegments, { ms: FIRST_SEGMENT_WAIT_MS, signal: viewing.signal });
-  if (!hasSegments()) throw notPlayableYet(viewing.video);
+  if (!hasSegments()) throw notPlayableError(viewing.video);
 }
 
-function queryOf({ range, lowLatency }: Extent, mark: { of?: string }): string {
+function queryOf({ range, lowLatency }: PlaylistRange, mark: { of?: string }): string {
   const query = new URLSearchParams({
     ...(typeof range === "string" && range !== "whole" && { protocol: lowLatency === true ? "llhls" : "hls" }),
     ...(range === "dvr" && { dvrEnabled: "true" }),
@@ -219,7 +219,7 @@ function queryOf({ range, lowLatency }: Extent, mark: { of?: string }): string {
  */
 function cacheOf(
   { timeline: { ended }, targetDuration, broadcast }: LiveSource,
-  { range, lowLatency }: Extent,
+  { range, lowLatency }: PlaylistRange,
   areDirectivesMet: boolean | undefined,
 ): { cache?: number } {
   if (typeof range === "object" || range === "whole") return { cache: ENDED_CACHE_SECONDS };

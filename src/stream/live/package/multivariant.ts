@@ -16,7 +16,7 @@ const TEXT_GROUP = "text";
 /** Maximum height of the first variant, in lines, because the client's bandwidth is still unknown. */
 const MAX_FIRST_VARIANT_LINES = 480;
 
-export function liveMultivariant(
+export function liveMultivariantPlaylist(
   renditions: readonly LiveRendition[],
   { query, bandwidthHint = null, text = [] }: MultivariantOptions,
 ): string {

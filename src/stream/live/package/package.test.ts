@@ -8,16 +8,16 @@ import {
   assertValid,
   fragmentsOf,
   readPlaylist,
-  type ReadPlaylist,
+  type ParsedPlaylist,
   runOf,
   SMALL,
-  SOUND,
+  AUDIO_RENDITION,
   SOURCE,
 } from "./package.testing.ts";
-import { type Extent, mediaPlaylist } from "./playlists.ts";
+import { type PlaylistRange, mediaPlaylist } from "./playlists.ts";
 import type { CutSegment } from "./port.ts";
 
-const EXTENTS: Extent[] = [
+const EXTENTS: PlaylistRange[] = [
   { range: "window" },
   { range: "window", lowLatency: true },
   { range: "dvr", lowLatency: true, skip: true },
@@ -34,7 +34,7 @@ function world({ segmentSeconds = 2, partSeconds = 0.333 } = {}) {
     onSegment: (cut) => cuts.push(cut),
     onEnd() {},
   });
-  const playlist = (rendition = "source", extent: Extent = { range: "window", lowLatency: true }) =>
+  const playlist = (rendition = "source", extent: PlaylistRange = { range: "window", lowLatency: true }) =>
     readPlaylist(
       mediaPlaylist(
         { timeline: broadcast.timeline(), recent: broadcast.recent },
@@ -111,7 +111,9 @@ test("a steady broadcast has segments of two seconds and parts of eight frames, 
 test("a reconnected publisher continues the media sequence numbers, with a discontinuity and a new init segment", () => {
   const { broadcast, cuts, playlist } = world();
   for (const number of [1, 2]) {
-    const sink = broadcast.run(runOf(number, { renditions: number === 1 ? [SOURCE, SMALL, SOUND] : [SOURCE, SOUND] }));
+    const sink = broadcast.run(
+      runOf(number, { renditions: number === 1 ? [SOURCE, SMALL, AUDIO_RENDITION] : [SOURCE, AUDIO_RENDITION] }),
+    );
     for (const fragment of interleaved(
       [
         ...fragmentsOf("source", steady(5, 0.2), every(2)),
@@ -221,7 +223,7 @@ test("a rendition that stops leaves gaps, and does not delay the others", () => 
 
 test("audio continues without video, and an endless GOP is split", () => {
   const alone = world();
-  const sink = alone.broadcast.run(runOf(1, { renditions: [SOURCE, SOUND] }));
+  const sink = alone.broadcast.run(runOf(1, { renditions: [SOURCE, AUDIO_RENDITION] }));
   for (const fragment of interleaved(
     [...fragmentsOf("source", steady(4, 0.5), every(2)), ...fragmentsOf("audio", steady(20, 0.5), () => true)],
     {},
@@ -313,7 +315,7 @@ test("any input produces valid playlists consistent with the previous ones, and 
   fc.assert(
     fc.property(fc.array(shape, { minLength: 1, maxLength: 3 }), fc.constantFrom(1, 2), (runs, segmentSeconds) => {
       const { broadcast, cuts, playlist } = world({ segmentSeconds });
-      const before = new Map<string, ReadPlaylist>();
+      const before = new Map<string, ParsedPlaylist>();
       const look = () => {
         for (const [index, extent] of EXTENTS.entries()) {
           for (const name of NAMES) {
@@ -329,7 +331,9 @@ test("any input produces valid playlists consistent with the previous ones, and 
       };
       const fed = new Map<string, string>();
       for (const [number, { video, audio, keys, delays, small, offset }] of runs.entries()) {
-        const sink = broadcast.run(runOf(number + 1, { renditions: small ? [SOURCE, SMALL, SOUND] : [SOURCE, SOUND] }));
+        const sink = broadcast.run(
+          runOf(number + 1, { renditions: small ? [SOURCE, SMALL, AUDIO_RENDITION] : [SOURCE, AUDIO_RENDITION] }),
+        );
         const isKey = (_time: number, index: number) => index === 0 || keys[index % keys.length]!;
         const label = `${number}/`;
         const all = [
@@ -389,9 +393,9 @@ test("any input produces valid playlists consistent with the previous ones, and 
   );
 });
 
-function assertHintCameTrue(before: ReadPlaylist, after: ReadPlaylist): void {
+function assertHintCameTrue(before: ParsedPlaylist, after: ParsedPlaylist): void {
   if (before.hint === undefined || after.ended) return;
-  const partsOf = ({ segments, open }: ReadPlaylist) =>
+  const partsOf = ({ segments, open }: ParsedPlaylist) =>
     [...segments.flatMap(({ parts }) => parts), ...open].map(({ uri }) => uri);
   const known = new Set(partsOf(before));
   const parts = partsOf(after);
@@ -403,7 +407,7 @@ function assertHintCameTrue(before: ReadPlaylist, after: ReadPlaylist): void {
 
 test("audio segments end where video segments end, and their program dates use the same clock", () => {
   const { broadcast, playlist } = world();
-  const run = runOf(1, { renditions: [SOURCE, SOUND] });
+  const run = runOf(1, { renditions: [SOURCE, AUDIO_RENDITION] });
   const sink = broadcast.run(run);
   const frame = 1024 / 44_100;
   // B-frames: frames are presented 80 ms after decoding, and audio is cut at the frame nearest to the key frame.

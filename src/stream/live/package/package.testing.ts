@@ -21,7 +21,7 @@ export const SMALL: LiveRendition = {
   height: 90,
   frameRate: 25,
 };
-export const SOUND: LiveRendition = {
+export const AUDIO_RENDITION: LiveRendition = {
   name: "audio",
   kind: "audio",
   codecs: "mp4a.40.2",
@@ -33,7 +33,7 @@ export const SOUND: LiveRendition = {
 export const runOf = (number: number, over: Partial<LiveRun> = {}): LiveRun => ({
   id: String(number).padStart(32, "0"),
   started: Date.UTC(2026, 10, 23) + number * 100_000,
-  renditions: [SOURCE, SMALL, SOUND],
+  renditions: [SOURCE, SMALL, AUDIO_RENDITION],
   keyFrames: "source",
   ...over,
 });
@@ -62,7 +62,7 @@ export function fragmentsOf(
 }
 
 /** A media playlist, parsed independently of the writer. */
-export interface ReadPlaylist {
+export interface ParsedPlaylist {
   version: number;
   target: number;
   partTarget: number | undefined;
@@ -94,11 +94,11 @@ interface ReadPart {
   independent: boolean;
 }
 
-export function readPlaylist(text: string): ReadPlaylist {
+export function readPlaylist(text: string): ParsedPlaylist {
   const lines = text.split("\n");
   assert.equal(lines.shift(), "#EXTM3U");
   assert.equal(lines.pop(), "", "the playlist ends with a newline");
-  const read: ReadPlaylist = {
+  const read: ParsedPlaylist = {
     version: 1,
     target: 0,
     partTarget: undefined,
@@ -169,7 +169,7 @@ const fresh = () => ({
 });
 
 /** Requirements of rfc8216bis for one playlist. */
-export function assertValid({ target, partTarget, segments, open, version, control, ended }: ReadPlaylist): void {
+export function assertValid({ target, partTarget, segments, open, version, control, ended }: ParsedPlaylist): void {
   for (const { uri, duration, gap, parts } of segments) {
     assert.ok(
       duration > 0 && Math.round(duration) <= target,
@@ -192,10 +192,10 @@ export function assertValid({ target, partTarget, segments, open, version, contr
 }
 
 /** Requirements for two playlists read in succession (6.2.1): published content may not be removed or changed. */
-export function assertFollows(before: ReadPlaylist, after: ReadPlaylist): void {
+export function assertFollows(before: ParsedPlaylist, after: ParsedPlaylist): void {
   assert.ok(after.sequence >= before.sequence, "the sequence number decreased");
   assert.ok(after.target >= before.target);
-  const last = (one: ReadPlaylist) => one.sequence + one.skipped + one.segments.length;
+  const last = (one: ParsedPlaylist) => one.sequence + one.skipped + one.segments.length;
   assert.ok(last(after) >= last(before), "the last segment was removed");
   for (const old of before.segments) {
     const now = after.segments.find(({ n }) => n === old.n);

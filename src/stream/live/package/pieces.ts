@@ -1,8 +1,8 @@
-import type { Sendable, Viewing } from "../../delivery/index.ts";
+import type { Sendable, DeliveryContext } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { HotSegments } from "../../playback/index.ts";
 import type { Broadcast } from "./broadcast.ts";
-import { checkMark } from "./marks.ts";
+import { checkBroadcastId } from "./marks.ts";
 import type { TrackSegment } from "./track.ts";
 import { waitFor } from "./waiting.ts";
 
@@ -25,13 +25,13 @@ export function createLiveSegmentHandler({
   packages,
   stored,
   hot,
-}: LiveSegmentHandlerDeps): (viewing: Viewing) => Promise<void> {
+}: LiveSegmentHandlerDeps): (viewing: DeliveryContext) => Promise<void> {
   return async (viewing) => {
     const {
       video: { uid },
       params: { rendition = "", file = "" },
     } = viewing;
-    checkMark(viewing);
+    checkBroadcastId(viewing);
     const broadcast = packages.of(uid);
     const requestedFile = RENDITION.test(rendition) ? parseSegmentFile(file) : undefined;
     const segmentBytes =
@@ -85,7 +85,7 @@ async function fromMemory(
   broadcast: Broadcast,
   rendition: string,
   { run, n, part }: RequestedFile,
-  viewing: Viewing,
+  viewing: DeliveryContext,
 ): Promise<Sendable | undefined> {
   if (run !== undefined) {
     const init = broadcast.init(rendition, run);

@@ -9,7 +9,7 @@ import { clip, runFfmpeg } from "../../../../test/support/media.ts";
 import { readFragments, readInit } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment, LiveRendition, RunSink } from "../fragments.ts";
 import type { LiveTimeline } from "../timeline.ts";
-import { SMALL, SOUND, SOURCE } from "./package.testing.ts";
+import { SMALL, AUDIO_RENDITION, SOURCE } from "./package.testing.ts";
 import { createLivePackages } from "./packages.ts";
 import { createLivePlayback } from "./playback.ts";
 import type { CutSegment } from "./port.ts";
@@ -19,7 +19,7 @@ export const VIDEO = "2".repeat(32);
 export const liveVideo = (over: Partial<Video> = {}): Video =>
   anyVideo({ uid: VIDEO, state: "live-inprogress", liveInput: INPUT, duration: -1, ...over });
 
-export const RENDITIONS = [SOURCE, SMALL, SOUND];
+export const RENDITIONS = [SOURCE, SMALL, AUDIO_RENDITION];
 /** Returns a third of the second that starts at `at`; every other second begins with a key frame. */
 export const fragmentAt = (rendition: string, at: number, third: number): LiveFragment => ({
   rendition,
@@ -131,7 +131,7 @@ export async function realFragments({
   const codecs = (rendition: string) =>
     `avc1.${inits[rendition]!.subarray(inits[rendition]!.indexOf("avcC") + 5).toString("hex", 0, 3)}`;
   return {
-    renditions: [{ ...SOURCE, codecs: codecs("source") }, { ...SMALL, codecs: codecs("90p") }, SOUND],
+    renditions: [{ ...SOURCE, codecs: codecs("source") }, { ...SMALL, codecs: codecs("90p") }, AUDIO_RENDITION],
     inits,
     fragments: fragments.toSorted((a, b) => a.time + a.duration - b.time - b.duration),
   };

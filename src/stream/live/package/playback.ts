@@ -1,7 +1,7 @@
-import type { DeliveryRoute, Viewing } from "../../delivery/index.ts";
+import type { DeliveryRoute, DeliveryContext } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
 import { createHotSegments, type TextTracks } from "../../playback/index.ts";
-import { notPlayableYet, type Video } from "../../videos/index.ts";
+import { notPlayableError, type Video } from "../../videos/index.ts";
 import type { SegmentLength } from "../../viewed/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { createLiveManifests } from "./manifests.ts";
@@ -61,10 +61,10 @@ export function createLivePlayback({
   const manifests = createLiveManifests({ dvrSeconds: settings.dvr_minutes * 60, captions, prefersLowLatency });
   const pieces = createLiveSegmentHandler({ packages, stored, hot: createHotSegments({ bytes: hotBytes }) });
 
-  async function requireSource(viewing: Viewing) {
+  async function requireSource(viewing: DeliveryContext) {
     const { video } = viewing;
     const source = await sources.of(video);
-    if (source === undefined) throw notPlayableYet(video);
+    if (source === undefined) throw notPlayableError(video);
     return source;
   }
 
@@ -118,7 +118,7 @@ export function createLivePlayback({
                 return void viewing.response.writeHead(204, { "cache-control": "no-store" }).end();
             }
             if (otherRoute !== undefined) return otherRoute.handle(viewing);
-            throw liveRoute.path === CLIP_PATH ? streamErrors.liveOnly() : notPlayableYet(viewing.video);
+            throw liveRoute.path === CLIP_PATH ? streamErrors.liveOnly() : notPlayableError(viewing.video);
           },
         };
       });

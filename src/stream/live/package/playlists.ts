@@ -1,9 +1,9 @@
 import { type HlsPart, type LiveHlsSegment, type LowLatency, writeLivePlaylist } from "../../../protocol/hls/index.ts";
 import type { TrackPart } from "./track.ts";
-import { type ListedSegment, listOf, nextOf, type RenditionList, type Source, windowStart } from "./lists.ts";
+import { type ListedSegment, listOf, nextOf, type RenditionList, type SegmentSource, windowStart } from "./lists.ts";
 
 /** The range of a broadcast that a media playlist covers. */
-export interface Extent {
+export interface PlaylistRange {
   /** The latest window, everything stored, or a completed range with both numbers inclusive. */
   range: "window" | "dvr" | "whole" | { from: number; to: number };
   /** List parts while they are in memory. */
@@ -40,7 +40,11 @@ export const playlistUri = (rendition: string, query: string): string => `${rend
 const segmentUri = (rendition: string, file: string, suffix: Suffix) => `../segments/${rendition}/${file}${suffix}`;
 
 /** Returns the number of the first listed segment. */
-function firstOf({ timeline: { segments } }: Source, { range }: Extent, { dvrSeconds }: PlaylistSettings): number {
+function firstOf(
+  { timeline: { segments } }: SegmentSource,
+  { range }: PlaylistRange,
+  { dvrSeconds }: PlaylistSettings,
+): number {
   if (typeof range === "object") return range.from;
   return range === "whole" ? 0 : windowStart(segments, range === "dvr" ? dvrSeconds : WINDOW_SECONDS, MIN_SEGMENTS);
 }
@@ -52,9 +56,9 @@ export interface WrittenPlaylist {
 
 /** `others`: other renditions to report, with the query of their playlists. */
 export function mediaPlaylist(
-  source: Source,
+  source: SegmentSource,
   rendition: string,
-  extent: Extent,
+  extent: PlaylistRange,
   settings: PlaylistSettings,
   { others = [], query = "", suffix = "" }: { others?: readonly string[]; query?: string; suffix?: Suffix } = {},
 ): WrittenPlaylist {
@@ -127,7 +131,7 @@ export function mediaPlaylist(
 }
 
 function lowLatencyOf(
-  source: Source,
+  source: SegmentSource,
   rendition: string,
   {
     list,

@@ -2,14 +2,14 @@ import { streamErrors } from "../../errors.ts";
 import { readTime } from "../../thumbnails/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { liveSegmentSeconds } from "./lists.ts";
-import type { Extent } from "./playlists.ts";
+import type { PlaylistRange } from "./playlists.ts";
 
 /** Seconds: longest preview of a live broadcast, and longest instant clip. */
 const MAX_PREVIEW_SECONDS = 300;
 const MAX_CLIP_SECONDS = 60;
 
 /** Parses the query of a media playlist, as written by the multivariant playlist. Throws badParameter. */
-export function readExtent(query: URLSearchParams, isEnded: boolean): Extent {
+export function readPlaylistRange(query: URLSearchParams, isEnded: boolean): PlaylistRange {
   const canSkip = query.get("_HLS_skip") === "YES" || query.get("_HLS_skip") === "v2";
   const [from, to] = [readWhole(query, "from"), readWhole(query, "to")];
   const start = query.get("start");

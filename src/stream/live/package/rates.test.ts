@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SOUND, SOURCE } from "./package.testing.ts";
+import { AUDIO_RENDITION, SOURCE } from "./package.testing.ts";
 import { createPartTargets } from "./part-targets.ts";
 import { createMeasuredRates } from "./rates.ts";
 import type { TrackSegment } from "./track.ts";
@@ -23,7 +23,7 @@ test("bandwidth follows measured segments above and below the estimate", () => {
   rates.add("audio", segment(2500));
   assert.deepEqual([rates.of(SOURCE).peakBandwidth, rates.of(SOURCE).averageBandwidth], [4_000_000, 3_000_000]);
   assert.deepEqual(
-    [rates.of(SOUND).peakBandwidth, rates.of(SOUND).averageBandwidth],
+    [rates.of(AUDIO_RENDITION).peakBandwidth, rates.of(AUDIO_RENDITION).averageBandwidth],
     [10_000, 10_000],
     "below the estimate of 64 kbit/s",
   );
@@ -59,7 +59,7 @@ for (const [frames, duration, expected] of [
     const rates = createMeasuredRates();
     rates.add("source", segment(1000, { duration, frames }));
     assert.equal(rates.of(SOURCE).frameRate, expected);
-    assert.equal(createMeasuredRates().of(SOUND).frameRate, undefined);
+    assert.equal(createMeasuredRates().of(AUDIO_RENDITION).frameRate, undefined);
   });
 }
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { LiveTimeline } from "../timeline.ts";
 import { createBroadcast } from "./broadcast.ts";
 import { liveDash } from "./dash.ts";
-import { assertValid, readPlaylist, runOf, SOUND, SOURCE } from "./package.testing.ts";
+import { assertValid, readPlaylist, runOf, AUDIO_RENDITION, SOURCE } from "./package.testing.ts";
 import { feed, liveWorld, uris, VIDEO } from "./playback.testing.ts";
 
 test("a reconnected publisher causes a discontinuity in the HLS playlist and a new period in DASH", async (t) => {
@@ -12,7 +12,10 @@ test("a reconnected publisher causes a discontinuity in the HLS playlist and a n
   feed(first, 5);
   first.end();
   assert.equal(readPlaylist((await get("manifest/source.m3u8?protocol=llhls")).text).hint, undefined);
-  feed(broadcast.run(runOf(2, { renditions: [SOURCE, SOUND] })), 5, { from: 2, renditions: [SOURCE, SOUND] });
+  feed(broadcast.run(runOf(2, { renditions: [SOURCE, AUDIO_RENDITION] })), 5, {
+    from: 2,
+    renditions: [SOURCE, AUDIO_RENDITION],
+  });
   assert.deepEqual(
     uris((await get("manifest/video.m3u8")).text),
     ["source.m3u8?protocol=hls"],
@@ -47,9 +50,9 @@ test("a reconnected publisher causes a discontinuity in the HLS playlist and a n
 
 test("a dropped rendition remains available while part of it is listed, and its playlists continue", async (t) => {
   for (const [before, now, gone] of [
-    [[SOURCE, SOUND], [SOURCE], "audio"],
-    [[SOURCE, SOUND], [SOUND], "source"],
-    [[SOUND], [SOURCE], "audio"],
+    [[SOURCE, AUDIO_RENDITION], [SOURCE], "audio"],
+    [[SOURCE, AUDIO_RENDITION], [AUDIO_RENDITION], "source"],
+    [[AUDIO_RENDITION], [SOURCE], "audio"],
   ] as const) {
     const { broadcast, get, getElsewhere } = await liveWorld(t);
     const first = broadcast.run(runOf(1, { renditions: before }));

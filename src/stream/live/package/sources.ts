@@ -3,11 +3,11 @@ import type { Video } from "../../videos/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import type { Broadcast } from "./broadcast.ts";
-import { type Source, liveTargetDuration } from "./lists.ts";
+import { type SegmentSource, liveTargetDuration } from "./lists.ts";
 import type { PlaylistSettings } from "./playlists.ts";
 
 /** A broadcast or its recording, from any source. */
-export interface LiveSource extends Source, Pick<PlaylistSettings, "targetDuration"> {
+export interface LiveSource extends SegmentSource, Pick<PlaylistSettings, "targetDuration"> {
   /** Set if this process packages the broadcast. */
   broadcast?: Broadcast;
   /** Renditions currently offered. */

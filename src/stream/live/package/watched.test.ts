@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { anyVideo } from "../../playback/playback.testing.ts";
-import { runOf, SOUND } from "./package.testing.ts";
+import { runOf, AUDIO_RENDITION } from "./package.testing.ts";
 import { feed, liveVideo, liveWorld } from "./playback.testing.ts";
 
 test("counts a video segment or part by its duration; audio counts only without video", async (t) => {
@@ -31,8 +31,8 @@ test("counts a video segment or part by its duration; audio counts only without 
   assert.equal(await seconds("source", "1.m4s", anyVideo()), undefined);
 
   const alone = await liveWorld(t);
-  const sink = alone.broadcast.run(runOf(1, { renditions: [SOUND] }));
-  feed(sink, 9, { renditions: [SOUND] });
+  const sink = alone.broadcast.run(runOf(1, { renditions: [AUDIO_RENDITION] }));
+  feed(sink, 9, { renditions: [AUDIO_RENDITION] });
   assert.ok(
     (await alone.playback.length({ video: liveVideo(), params: { rendition: "audio", file: "1.m4s" } }))! > 1.9,
   );

@@ -7,7 +7,7 @@ import { test, type TestContext } from "node:test";
 import { clip, needsFfmpeg, runFfmpeg } from "../../../../test/support/media.ts";
 import { createManualClock, UserError } from "../../../kernel/index.ts";
 import type { Sendable } from "../../delivery/send-bytes.ts";
-import type { DeliveryRoute, Viewing } from "../../delivery/route.ts";
+import type { DeliveryRoute, DeliveryContext } from "../../delivery/route.ts";
 import { streamErrors } from "../../errors.ts";
 import { openTools } from "../../media/media.testing.ts";
 import { testModel, testVideo } from "../../videos/videos.testing.ts";
@@ -137,7 +137,7 @@ async function open(t: TestContext) {
       query: new URLSearchParams(query),
       sendObject: async (object: Sendable, about: { type: string; cache?: unknown }) =>
         void Object.assign(answer, { bytes: await buffer(object.read()), cache: about.cache, type: about.type }),
-    } as unknown as Viewing);
+    } as unknown as DeliveryContext);
     assert.deepEqual(readdirSync(scratch), []);
     return answer;
   }
@@ -210,7 +210,7 @@ test("reports that recording is off, not that nothing was broadcast", async () =
       { path: "thumbnails/thumbnail.gif", purpose: "play", handle: () => Promise.reject(streamErrors.liveNotBegun()) },
     ]);
     await assert.rejects(
-      route!.handle({ video: input, query: new URLSearchParams() } as unknown as Viewing),
+      route!.handle({ video: input, query: new URLSearchParams() } as unknown as DeliveryContext),
       (err: unknown) => err instanceof UserError && err.kind === kind,
     );
   }

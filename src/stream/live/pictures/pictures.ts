@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type Clock, UserError } from "../../../kernel/index.ts";
-import type { DeliveryRoute, Viewing } from "../../delivery/index.ts";
+import type { DeliveryRoute, DeliveryContext } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { MediaTools } from "../../media/index.ts";
 import type { MediaModel } from "../../model.ts";
@@ -90,7 +90,7 @@ export function createLiveThumbnails({
   }
 
   async function thumbnail(
-    { video, query, sendObject }: Viewing,
+    { video, query, sendObject }: DeliveryContext,
     timeline: LiveTimeline,
     isAnimated: boolean,
   ): Promise<void> {

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { streamErrors } from "../../errors.ts";
-import type { DeliveryRoute, Viewing } from "../../delivery/index.ts";
+import type { DeliveryRoute, DeliveryContext } from "../../delivery/index.ts";
 import { readTime } from "../../thumbnails/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { moviePartsOf } from "./movie-parts.ts";
@@ -24,7 +24,7 @@ export function createClipFiles({
 }: {
   recordings: Pick<Recordings, "timeline" | "stored">;
 }): DeliveryRoute[] {
-  async function handle(viewing: Viewing): Promise<void> {
+  async function handle(viewing: DeliveryContext): Promise<void> {
     const { video, id, query, signal } = viewing;
     if (video.liveInput === undefined) throw streamErrors.liveOnly();
     if (id === video.liveInput)

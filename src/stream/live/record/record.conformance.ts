@@ -6,7 +6,15 @@ import { storeErrors } from "../../../store/index.ts";
 import { liveInitKey } from "../timeline.ts";
 import { encodeJournalPage } from "./journal.ts";
 import { recordMigrations, type RecordTables } from "./record-table.ts";
-import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
+import {
+  joinFragments,
+  keysOf,
+  openRecordings,
+  TEST_RENDITIONS,
+  testRun,
+  testSegment,
+  VIDEO,
+} from "./record.testing.ts";
 
 export function recordConformance(engine: TestEngine): void {
   test("stores segments across a discontinuity, and reads them back as one timeline in every process", async (t) => {
@@ -55,7 +63,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(await elsewhere.timeline(VIDEO), expected);
     assert.deepEqual(
       await (await recordings.stored(VIDEO, "source", 1))!.bytes(),
-      joined(testSegments[1]!.fragments, "source"),
+      joinFragments(testSegments[1]!.fragments, "source"),
     );
     assert.equal(
       (await (await elsewhere.stored(VIDEO, "audio", { run: second.id }))!.bytes()).toString(),
@@ -123,7 +131,7 @@ export function recordConformance(engine: TestEngine): void {
       for (const name of ["source", "audio"])
         assert.deepEqual(
           await (await recordings.stored(VIDEO, name, n))!.bytes(),
-          joined(testSegments[n]!.fragments, name),
+          joinFragments(testSegments[n]!.fragments, name),
           `${name} ${n}`,
         );
     }
@@ -177,7 +185,10 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(faults, []);
     assert.equal((await recordings.finish(VIDEO)).duration, 10);
     for (const [n, { fragments }] of testSegments.entries())
-      assert.deepEqual(await (await recordings.stored(VIDEO, "source", n))!.bytes(), joined(fragments, "source"));
+      assert.deepEqual(
+        await (await recordings.stored(VIDEO, "source", n))!.bytes(),
+        joinFragments(fragments, "source"),
+      );
     assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
   });
 
@@ -219,7 +230,10 @@ export function recordConformance(engine: TestEngine): void {
     await recording.close();
     assert.equal((await recordings.finish(VIDEO)).duration, 6);
     for (const [n, { fragments }] of testSegments.entries())
-      assert.deepEqual(await (await recordings.stored(VIDEO, "source", n))!.bytes(), joined(fragments, "source"));
+      assert.deepEqual(
+        await (await recordings.stored(VIDEO, "source", n))!.bytes(),
+        joinFragments(fragments, "source"),
+      );
     assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
   });
 
@@ -258,7 +272,7 @@ export function recordConformance(engine: TestEngine): void {
     assert.equal((await elsewhere.finish(VIDEO)).segments, 2);
     assert.deepEqual(
       await (await elsewhere.stored(VIDEO, "source", 1))!.bytes(),
-      joined(continued.fragments, "source"),
+      joinFragments(continued.fragments, "source"),
     );
     assert.equal(
       (await keysOf(objects, `stream/${VIDEO}/live/`)).filter((key) => key.endsWith(".m4s")).length,
@@ -297,7 +311,7 @@ export function recordConformance(engine: TestEngine): void {
     );
     for (const name of ["source", "audio"]) {
       await objects.put(`stream/${VIDEO}/live/${name}/init-${run.id}.mp4`, Buffer.from("init"));
-      await objects.put(`stream/${VIDEO}/live/${name}/0.m4s`, joined(first.fragments, name));
+      await objects.put(`stream/${VIDEO}/live/${name}/0.m4s`, joinFragments(first.fragments, name));
       // A process was killed before it stored the row for this object.
       await objects.put(`stream/${VIDEO}/live/${name}/1.m4s`, Buffer.from("interrupted"));
     }
@@ -305,9 +319,15 @@ export function recordConformance(engine: TestEngine): void {
       `stream/${VIDEO}/live/open/0000000003`,
       encodeJournalPage({ run: run.id, fragments: open.fragments }),
     );
-    assert.deepEqual(await (await recordings.stored(VIDEO, "source", 0))!.bytes(), joined(first.fragments, "source"));
+    assert.deepEqual(
+      await (await recordings.stored(VIDEO, "source", 0))!.bytes(),
+      joinFragments(first.fragments, "source"),
+    );
     assert.equal((await recordings.finish(VIDEO)).duration, 4);
-    assert.deepEqual(await (await recordings.stored(VIDEO, "source", 1))!.bytes(), joined(open.fragments, "source"));
+    assert.deepEqual(
+      await (await recordings.stored(VIDEO, "source", 1))!.bytes(),
+      joinFragments(open.fragments, "source"),
+    );
     const keys = await keysOf(objects, `stream/${VIDEO}/live/`);
     assert.deepEqual(keys.filter((key) => /^(source|audio)\//.test(key)).toSorted(), [
       "audio/0.m4s",

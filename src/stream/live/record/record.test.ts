@@ -7,7 +7,15 @@ import { cutFragments } from "./cut.ts";
 import { decodePage, encodeJournalPage } from "./journal.ts";
 import type { RecordTables } from "./record-table.ts";
 import { recordConformance } from "./record.conformance.ts";
-import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, VIDEO } from "./record.testing.ts";
+import {
+  joinFragments,
+  keysOf,
+  openRecordings,
+  TEST_RENDITIONS,
+  testRun,
+  testSegment,
+  VIDEO,
+} from "./record.testing.ts";
 
 onEveryDatabase(recordConformance);
 
@@ -109,7 +117,10 @@ test("loses nothing when killed between two segments that end at the same time, 
   const elsewhere = (await openRecordings(t, { db, objects })).recordings;
   assert.equal((await elsewhere.finish(VIDEO)).duration, 4);
   for (const n of [0, 1])
-    assert.deepEqual(await (await recordings.stored(VIDEO, "source", n))!.bytes(), joined(fed[n]!.fragments, "source"));
+    assert.deepEqual(
+      await (await recordings.stored(VIDEO, "source", n))!.bytes(),
+      joinFragments(fed[n]!.fragments, "source"),
+    );
   writing.resolve();
   await recording.close();
 });

@@ -93,7 +93,7 @@ export function testSegment(
   return { fragments, cut: { run: run.id, segment, bytes: { source: of("source"), audio: of("audio") } } };
 }
 
-export const joined = (fragments: readonly LiveFragment[], name: string): Buffer =>
+export const joinFragments = (fragments: readonly LiveFragment[], name: string): Buffer =>
   Buffer.concat(fragments.filter(({ rendition }) => rendition === name).map(({ bytes }) => bytes));
 
 export async function keysOf(objects: ObjectStore, prefix: string): Promise<string[]> {

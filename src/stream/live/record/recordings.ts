@@ -5,7 +5,7 @@ import { createJournal, journalFolder } from "./journal.ts";
 import type { Recordings } from "./port.ts";
 import { createRecordTable } from "./record-table.ts";
 import { createRecording } from "./recording.ts";
-import { recoverOpen } from "./recovery.ts";
+import { recoverRecording } from "./recovery.ts";
 import { recordingSummary } from "./summary.ts";
 
 export interface RecordingsDeps {
@@ -50,7 +50,7 @@ export function createRecordings({
   const journal = createJournal(objects);
   /** By video, least recently used first: timelines are only ever extended. */
   const cachedTimelines = new Map<string, CachedTimeline>();
-  const recover = (video: string) => recoverOpen(video, { table, journal, objects, ids, segmentSeconds, log });
+  const recover = (video: string) => recoverRecording(video, { table, journal, objects, ids, segmentSeconds, log });
 
   async function read(video: string): Promise<CachedTimeline | undefined> {
     const cached = cachedTimelines.get(video);

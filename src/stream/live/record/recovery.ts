@@ -35,7 +35,7 @@ const LOOKBACK_SEGMENTS = 20;
 const TIME_TOLERANCE_S = 0.002;
 
 /** Converts unfinished data from a killed process into segments. Idempotent, and safe to interrupt at any point. */
-export async function recoverOpen(
+export async function recoverRecording(
   video: string,
   { table, journal, objects, ids, segmentSeconds, log }: RecoveryDeps,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { createGroupCommitter, prepared, type Db, type Migration } from "../../../store/index.ts";
+import { createGroupCommitter, prepareQuery, type Db, type Migration } from "../../../store/index.ts";
 
 interface ViewersTables {
   stream_live_viewers: {
@@ -33,7 +33,7 @@ export const liveViewersMigrations: Migration[] = [
 export function createViewersTable(db: Db) {
   const tables = db.tables<ViewersTables>();
   const commits = createGroupCommitter(db);
-  const upsertViewers = prepared((arg) =>
+  const upsertViewers = prepareQuery((arg) =>
     tables
       .insertInto("stream_live_viewers")
       .values({ input_uid: arg("input"), process_id: arg("process"), viewers: arg("viewers"), noted_at: arg("at") })

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
-import type { Viewing } from "../../delivery/route.ts";
+import type { DeliveryContext } from "../../delivery/route.ts";
 import type { Video } from "../../videos/video.ts";
 import { testVideo } from "../../videos/videos.testing.ts";
 import { createLiveViewers } from "./viewers.ts";
@@ -39,7 +39,7 @@ function ask(
     viewer: { ip },
     request: { method: "GET", headers, url },
     response: { statusCode: status },
-  } as unknown as Viewing;
+  } as unknown as DeliveryContext;
   return viewers.watch({ path, purpose: "play", handle: async () => {} }).handle(viewing);
 }
 

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from "node:test";
 import { RTCPeerConnection } from "werift";
 import { streamErrors } from "../../errors.ts";
 import { newCertificate } from "./peers.ts";
-import { createSmallHub, sendNonsense, startWebrtc, until } from "./webrtc.testing.ts";
+import { createSmallHub, sendInvalidDatagrams, startWebrtc, until } from "./webrtc.testing.ts";
 
 /** Resolves with an offer as created by a client. */
 async function someOffer(
@@ -208,7 +208,7 @@ describe("WHIP and WHEP over HTTP", () => {
   test("ignore garbage on a port that waits for its publisher", async (t) => {
     const { hub, server, publish } = await open(t);
     const answer = await (await publish((await someOffer(t)).sdp)).text();
-    await sendNonsense(Number(/a=candidate:\S+ 1 udp \d+ 127\.0\.0\.1 (\d+)/.exec(answer)![1]), 2000);
+    await sendInvalidDatagrams(Number(/a=candidate:\S+ 1 udp \d+ 127\.0\.0\.1 (\d+)/.exec(answer)![1]), 2000);
     assert.deepEqual(hub.ends, []);
     assert.equal(server.webrtc.connections(), 1);
   });

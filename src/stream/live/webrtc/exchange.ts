@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { streamErrors } from "../../errors.ts";
 
 /** HTTP part of WHIP (RFC 9725) and WHEP (draft-murillo-whep): SDP in, SDP out. */
-export const SDP = "application/sdp";
-export const FRAGMENT = "application/trickle-ice-sdpfrag";
+export const SDP_TYPE = "application/sdp";
+export const SDP_FRAGMENT_TYPE = "application/trickle-ice-sdpfrag";
 
 const MAX_OCTETS = 64 * 1024;
 const PATIENCE_MS = 10_000;
@@ -29,14 +29,14 @@ export function respondToOptions(response: ServerResponse, place: WebrtcResource
       "access-control-allow-headers": "*, Authorization, Content-Type, If-Match",
       "access-control-max-age": "86400",
       allow: METHODS[place],
-      ...(place === "endpoint" ? { "accept-post": SDP } : { "accept-patch": `${FRAGMENT}, ${SDP}` }),
+      ...(place === "endpoint" ? { "accept-post": SDP_TYPE } : { "accept-patch": `${SDP_FRAGMENT_TYPE}, ${SDP_TYPE}` }),
     })
     .end();
 }
 
-export const allowed = (place: WebrtcResource): string => METHODS[place];
+export const allowedMethods = (place: WebrtcResource): string => METHODS[place];
 
-export const typeOf = (request: IncomingMessage): string =>
+export const requestMediaType = (request: IncomingMessage): string =>
   (request.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
 
 /** Reads the whole body as text. Throws webrtcBadOffer if it is too large or incomplete. */

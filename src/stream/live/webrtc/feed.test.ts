@@ -5,7 +5,7 @@ import { unpackH264 } from "../../../protocol/rtp/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { Transcoding, TranscoderOutput, Transcoder } from "./transcoder.ts";
-import { createFeeds, type Unit } from "./feed.ts";
+import { createFeeds, type PacketizedFrame } from "./feed.ts";
 import { createSmallHub } from "./webrtc.testing.ts";
 
 /** Baseline, 320x180: no B-frames. */
@@ -53,7 +53,7 @@ function someTranscoder() {
 test("a new viewer gets everything since the last key frame, with its parameter sets", async () => {
   const { hub, publication, feeds } = await publish(h264);
   const feed = feeds.of(hub.input.uid)!;
-  const units: Unit[] = [];
+  const units: PacketizedFrame[] = [];
   const first = feed.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, onEnd: () => {} });
   for (const [i, key] of [true, false, true, false, false].entries()) publication.write(picture(i * 40_000, key));
   assert.equal(units.length, 5);
@@ -76,7 +76,7 @@ test("a new viewer gets everything since the last key frame, with its parameter 
 
 test("the payloads of a frame retain no memory beyond their own", async () => {
   const { hub, publication, feeds } = await publish(h264);
-  const units: Unit[] = [];
+  const units: PacketizedFrame[] = [];
   feeds
     .of(hub.input.uid)!
     .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, onEnd: () => {} });
@@ -114,7 +114,7 @@ test("video is transcoded as soon as its frames are reordered, and audio other t
     { ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } },
     transcoder,
   );
-  const units: Unit[] = [];
+  const units: PacketizedFrame[] = [];
   feeds
     .of(hub.input.uid)!
     .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, onEnd: () => {} });
@@ -184,7 +184,7 @@ test("skips encoded audio from before a viewer joined, but only once", async () 
   for (let at = 0; at < 2_400_000; at += 20_000)
     for (const packet of at % 40_000 === 0 ? [picture(at, at === 0), frame(at)] : [frame(at)])
       publication.write(packet);
-  const units: Unit[] = [];
+  const units: PacketizedFrame[] = [];
   feeds
     .of(hub.input.uid)!
     .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, onEnd: () => {} });
@@ -204,7 +204,7 @@ test("skips encoded audio from before a viewer joined, but only once", async () 
 test("sends audio after two seconds if the encoder keeps lagging", async () => {
   const { transcoder, opened } = someTranscoder();
   const { hub, publication, feeds } = await publish(aac, transcoder);
-  const units: Unit[] = [];
+  const units: PacketizedFrame[] = [];
   feeds
     .of(hub.input.uid)!
     .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, onEnd: () => {} });
@@ -222,7 +222,7 @@ test("sends encoded video from its key frame only after the encoder has caught u
   const av1: LiveTracks = { video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } };
   const { hub, publication, feeds } = await publish(av1, transcoder);
   for (let at = 0; at < 1_000_000; at += 40_000) publication.write(picture(at, at === 0));
-  const units: Unit[] = [];
+  const units: PacketizedFrame[] = [];
   const caughtUp: number[] = [];
   const watched = feeds.of(hub.input.uid)!.watch({
     run: () => {},

@@ -6,7 +6,7 @@ import type { Transcoding, Transcoder } from "./transcoder.ts";
 import { codecsOf, type FeedCodecs, needsTranscoding } from "./codecs.ts";
 
 /** One video or audio frame as RTP payloads, shared by all viewers. */
-export interface Unit {
+export interface PacketizedFrame {
   kind: "video" | "audio";
   key: boolean;
   /** Microseconds on the run timeline. */
@@ -20,14 +20,14 @@ export interface Feed {
   /**
    * Passes all units on as they arrive. `backlog`: units since the last key frame; empty while an encoder catches up.
    */
-  watch(watcher: Watcher): { backlog(): readonly Unit[]; end(): void };
+  watch(watcher: Watcher): { backlog(): readonly PacketizedFrame[]; end(): void };
   requestKeyFrame(): void;
 }
 
 interface Watcher {
   /** Called when another run follows, with a new timeline. */
   run(): void;
-  unit(unit: Unit): void;
+  unit(unit: PacketizedFrame): void;
   /** Called when the encoder has caught up: `backlog` is complete, and its last frame is current. */
   caughtUp(): void;
   /** Called last, when the broadcast has ended or continues in another codec. */
@@ -142,14 +142,14 @@ function openFeed({
   let lastPts = -Infinity;
   let parameterSets: Buffer[] = [];
   let pictures = 0;
-  let backlog: Unit[] = [];
+  let backlog: PacketizedFrame[] = [];
   let octets = 0;
   let lingerTimer: NodeJS.Timeout | undefined;
   let isFeedClosed = false;
   const unusedTimer = setTimeout(() => watchers.size === 0 && close(), UNUSED_MS);
   unusedTimer.unref();
 
-  function dispatchUnit(unit: Unit): void {
+  function dispatchUnit(unit: PacketizedFrame): void {
     keepInBacklog(unit);
     if (catchUps[unit.kind] === undefined) for (const watcher of watchers) watcher.unit(unit);
   }
@@ -179,7 +179,7 @@ function openFeed({
   }
 
   /** Adds video to the backlog; audio can start anywhere. */
-  function keepInBacklog(unit: Unit): void {
+  function keepInBacklog(unit: PacketizedFrame): void {
     if (unit.kind !== "video") return;
     if (unit.key) {
       backlog = [];

@@ -13,7 +13,7 @@ import {
 } from "werift";
 import { OPUS_RATE, opusSamples } from "../../../protocol/rtp/index.ts";
 import type { FeedCodecs } from "./codecs.ts";
-import type { Feed, Unit } from "./feed.ts";
+import type { Feed, PacketizedFrame } from "./feed.ts";
 import type { Peer } from "./peers.ts";
 
 interface ViewerDeps {
@@ -50,7 +50,7 @@ const RTP_HEADER_BYTES = 12;
 const NTP_EPOCH = 2_208_988_800;
 
 /** Makes the offered transceivers send-only. */
-export function sendOnly(connection: RTCPeerConnection): void {
+export function makeSendOnly(connection: RTCPeerConnection): void {
   // One stream: browsers synchronize its video and audio.
   const stream = new MediaStream();
   for (const transceiver of connection.getTransceivers()) {
@@ -63,7 +63,7 @@ export function sendOnly(connection: RTCPeerConnection): void {
 export function addTracks(connection: RTCPeerConnection, { video, audio }: FeedCodecs): void {
   if (video !== undefined) connection.addTransceiver("video", { direction: "sendonly" });
   if (audio !== undefined) connection.addTransceiver("audio", { direction: "sendonly" });
-  sendOnly(connection);
+  makeSendOnly(connection);
 }
 
 /** Sends a feed to one viewer, until either one ends. Starts when the connection has been established. */
@@ -75,7 +75,7 @@ export function sendFeed({ peer, feed, now = () => performance.now() }: ViewerDe
   const clockStart = now() * 1000 - CLOCK_HEAD_START_US;
   let offset: number | undefined;
   let last = 0;
-  let waiting: { kind: Unit["kind"]; payload: Buffer; us: number; marker: boolean }[] = [];
+  let waiting: { kind: PacketizedFrame["kind"]; payload: Buffer; us: number; marker: boolean }[] = [];
   let needsKey = false;
   let timer: NodeJS.Timeout | undefined;
   let isConnected = false;
@@ -97,7 +97,7 @@ export function sendFeed({ peer, feed, now = () => performance.now() }: ViewerDe
     onEnd: () => end(),
   });
 
-  function enqueue({ kind, key, payloads }: Unit, us: number): void {
+  function enqueue({ kind, key, payloads }: PacketizedFrame, us: number): void {
     if (kind === "video" && key) needsKey = false;
     if (kind === "video" && needsKey) return;
     if (waiting.length > MAX_WAITING_PACKETS) {

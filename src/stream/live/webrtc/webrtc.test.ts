@@ -13,11 +13,11 @@ import { PAGE_SCRIPT } from "./page.testing.ts";
 import type { LiveWebrtc, LiveWebrtcDeps } from "./webrtc.ts";
 import {
   createSmallHub,
-  publishAtPace,
+  publishInRealTime,
   readFlv,
-  sendNonsense,
+  sendInvalidDatagrams,
   type SmallHub,
-  startLossyWay,
+  startLossyRelay,
   startWebrtc,
   until,
 } from "./webrtc.testing.ts";
@@ -232,11 +232,11 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     const hub = createSmallHub();
     const { page } = await open(t, hub);
     const published = await publish(page, hub, { way: true });
-    const way = await startLossyWay(t, portOf(published), 20);
+    const way = await startLossyRelay(t, portOf(published), 20);
     await take(page, "publisher", published, way.port);
     await until("the first packet", () => hub.packets.length > 0);
     const played = await play(page, hub.input.uid, { way: true });
-    const back = await startLossyWay(t, portOf(played), 20);
+    const back = await startLossyRelay(t, portOf(played), 20);
     await take(page, "viewer", played, back.port);
     await until("frames arrive", async () => (await framesOf(page)) > 40);
     const pictures = () => hub.packets.filter(({ kind }) => kind === "video");
@@ -265,7 +265,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     const { page } = await open(t, hub);
     const published = await publish(page, hub);
     await until("the first packet", () => hub.packets.length > 0);
-    await sendNonsense(portOf(published), 3000);
+    await sendInvalidDatagrams(portOf(published), 3000);
     const count = hub.packets.length;
     await until("packets continue to arrive", () => hub.packets.length > count + 50);
     assert.deepEqual(hub.ends, []);
@@ -345,7 +345,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
       const control = new AbortController();
       t.after(tools.close);
       t.after(() => control.abort());
-      const published = publishAtPace(hub, readFlv(file), control.signal);
+      const published = publishInRealTime(hub, readFlv(file), control.signal);
       await until("one second has been published", () => (hub.packets.at(-1)?.dts ?? 0) > 1_000_000);
       const answer = await play(page, hub.input.uid);
       assert.equal(answer.status, 201, answer.sdp);

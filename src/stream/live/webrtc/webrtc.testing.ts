@@ -176,7 +176,7 @@ function sizeOf(config: Buffer): { width: number; height: number } {
 }
 
 /** Publishes in real time. Resolves at the end, or when the publication is aborted. */
-export async function publishAtPace(
+export async function publishInRealTime(
   hub: SmallHub,
   { tracks, packets }: ReturnType<typeof readFlv>,
   signal: AbortSignal,
@@ -196,7 +196,7 @@ export async function publishAtPace(
  * Starts a relay to a local UDP port that drops one in `oneOf` media packets in both directions. Connection setup is
  * not affected.
  */
-export async function startLossyWay(
+export async function startLossyRelay(
   scope: { after(end: () => Promise<void>): void },
   to: number,
   oneOf: number,
@@ -227,7 +227,7 @@ export async function startLossyWay(
 }
 
 /** Sends datagrams that start like STUN, DTLS, RTP or RTCP (RFC 7983), or like no known protocol. */
-export async function sendNonsense(port: number, count: number): Promise<void> {
+export async function sendInvalidDatagrams(port: number, count: number): Promise<void> {
   const socket = createSocket("udp4");
   for (let n = 0; n < count; n++) {
     const datagram = randomBytes(1 + (n % 300));

@@ -9,14 +9,14 @@ import type { Publishing } from "../publish.ts";
 import type { LiveSessions } from "../session.ts";
 import type { Transcoder } from "./transcoder.ts";
 import {
-  allowed,
+  allowedMethods,
   respondToOptions,
-  FRAGMENT,
+  SDP_FRAGMENT_TYPE,
   type WebrtcResource,
   readTextBody,
-  SDP,
+  SDP_TYPE,
   setCommonHeaders,
-  typeOf,
+  requestMediaType,
 } from "./exchange.ts";
 import { createFeeds, type Feed } from "./feed.ts";
 import { createNegotiation, type Negotiation } from "./negotiation.ts";
@@ -136,11 +136,11 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
   ): void {
     response
       .writeHead(201, {
-        "content-type": SDP,
+        "content-type": SDP_TYPE,
         "content-length": Buffer.byteLength(sdp),
         location: `${base}/${id}/webRTC/${kind}/${name}`,
         etag: negotiation.tag(),
-        "accept-patch": FRAGMENT,
+        "accept-patch": SDP_FRAGMENT_TYPE,
       })
       .end(sdp);
   }
@@ -194,7 +194,7 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
     if (feed === undefined) throw streamErrors.liveNotPublished();
     const parsedOffer = sdp === "" ? undefined : readOffer(sdp, { video: [feed.codecs().video ?? "h264"] });
     if (parsedOffer?.ok === false) throw streamErrors.webrtcBadOffer({ reason: parsedOffer.reason });
-    const { peers, sendOnly, addTracks, sendFeed } = await loadEngine();
+    const { peers, makeSendOnly, addTracks, sendFeed } = await loadEngine();
     const peer = peers.open(parsedOffer?.offer ?? ownOfferOf(feed), { kind: "play", isLocal: isNear(request) });
     try {
       const newSession = registerSession(exchange, peer);
@@ -202,7 +202,7 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
       const description =
         parsedOffer === undefined
           ? await newSession.negotiation.offer()
-          : await newSession.negotiation.answer(parsedOffer.offer.sdp, sendOnly);
+          : await newSession.negotiation.answer(parsedOffer.offer.sdp, makeSendOnly);
       sendFeed({ peer, feed });
       whenConnected(peer, () => {
         const onGone = onViewer?.(input, { session: newSession.name, ip: viewer.ip });
@@ -225,17 +225,17 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
       response.writeHead(200, { "content-length": "0" }).end();
       return;
     }
-    const type = typeOf(request);
+    const type = requestMediaType(request);
     const body = await readTextBody(request);
-    if (type === SDP) {
+    if (type === SDP_TYPE) {
       await session.negotiation.acceptAnswer(body);
       response.writeHead(204).end();
       return;
     }
-    if (type !== FRAGMENT)
+    if (type !== SDP_FRAGMENT_TYPE)
       return sendErrorResponse(response, {
         status: 415,
-        message: `A PATCH request must be ${FRAGMENT}.`,
+        message: `A PATCH request must be ${SDP_FRAGMENT_TYPE}.`,
         page: false,
         head: false,
       });
@@ -247,7 +247,7 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
     else
       response
         .writeHead(200, {
-          "content-type": FRAGMENT,
+          "content-type": SDP_FRAGMENT_TYPE,
           "content-length": Buffer.byteLength(fragment),
           etag: session.negotiation.tag(),
         })
@@ -259,8 +259,8 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
     const place: WebrtcResource = session === undefined ? "endpoint" : "session";
     const { method = "" } = request;
     if (method === "OPTIONS") return respondToOptions(response, place);
-    if (!allowed(place).split(", ").includes(method)) {
-      response.setHeader("allow", allowed(place));
+    if (!allowedMethods(place).split(", ").includes(method)) {
+      response.setHeader("allow", allowedMethods(place));
       return sendErrorResponse(response, {
         status: 405,
         message: `This URL accepts only ${kind === "publish" ? "WHIP" : "WHEP"} requests.`,
@@ -270,10 +270,10 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
     }
     if (session !== undefined) return handleChange(exchange);
     const sdp = await readTextBody(request);
-    if (sdp !== "" && typeOf(request) !== SDP)
+    if (sdp !== "" && requestMediaType(request) !== SDP_TYPE)
       return sendErrorResponse(response, {
         status: 415,
-        message: `An offer must be ${SDP}.`,
+        message: `An offer must be ${SDP_TYPE}.`,
         page: false,
         head: false,
       });

@@ -1,9 +1,9 @@
-import { prepared, type Db } from "../../../store/index.ts";
+import { prepareQuery, type Db } from "../../../store/index.ts";
 import type { AiGatewayTables, CacheRow } from "./schema.ts";
 
 export function createCacheTable(db: Db) {
   const tables = db.tables<AiGatewayTables>();
-  const one = prepared((arg) =>
+  const one = prepareQuery((arg) =>
     tables
       .selectFrom("ai_gateway_cache")
       .selectAll()

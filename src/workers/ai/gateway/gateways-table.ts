@@ -1,9 +1,9 @@
-import { isUniqueViolation, prepared, type Db } from "../../../store/index.ts";
+import { isUniqueViolation, prepareQuery, type Db } from "../../../store/index.ts";
 import type { AiGatewayTables, GatewayRow } from "./schema.ts";
 
 export function createGatewaysTable(db: Db) {
   const tables = db.tables<AiGatewayTables>();
-  const one = prepared((arg) =>
+  const one = prepareQuery((arg) =>
     tables
       .selectFrom("ai_gateways")
       .selectAll()

@@ -50,7 +50,7 @@ export function resolveAsset(
 }
 
 /** True if assets, rather than the worker, answer a request that matches no pattern of `run_worker_first`. */
-export function isAnsweredByAssets(request: AssetRequest, files: AssetFiles, routing: AssetRouting): boolean {
+export function isServedByAssets(request: AssetRequest, files: AssetFiles, routing: AssetRouting): boolean {
   const isMissing = routing.hasPatterns || (routing.navigationPrefersAssets && request.isNavigation);
   return resolveAsset(request, files, isMissing ? routing : { ...routing, notFoundHandling: "none" }) !== undefined;
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AssetFiles } from "../files/port.ts";
-import { isAnsweredByAssets, resolveAsset, type AssetRequest } from "./resolve.ts";
+import { isServedByAssets, resolveAsset, type AssetRequest } from "./resolve.ts";
 import { respond, type HeaderFilter } from "./respond.ts";
 import type { AssetRouting } from "./routing.ts";
 
@@ -38,8 +38,7 @@ export function createAssetSite(currentSite: () => { files: AssetFiles; routing:
       const { files, routing } = currentSite();
       if (hasWorker) {
         const handler = routing.handlerOf(parsed.url.pathname);
-        if (handler === "worker" || (handler === undefined && !isAnsweredByAssets(parsed, files, routing)))
-          return false;
+        if (handler === "worker" || (handler === undefined && !isServedByAssets(parsed, files, routing))) return false;
       }
       await send(request, response, parsed.url, filter);
       return true;

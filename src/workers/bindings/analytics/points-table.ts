@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { prepared, type Db, type Migration } from "../../../store/index.ts";
+import { prepareQuery, type Db, type Migration } from "../../../store/index.ts";
 import type { AnalyticsPoint } from "./point.ts";
 
 interface AnalyticsTables {
@@ -60,7 +60,7 @@ interface PointRange {
 
 export function createPointsTable(db: Db) {
   const tables = db.tables<AnalyticsTables>();
-  const insert = prepared((arg) =>
+  const insert = prepareQuery((arg) =>
     tables.insertInto("analytics_points").values({
       account_id: arg<string>("account"),
       dataset: arg<string>("dataset"),

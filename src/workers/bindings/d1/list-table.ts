@@ -1,6 +1,6 @@
 import { sql, type Selectable } from "kysely";
 import { offsetOf, type PageRequest } from "../../../kernel/index.ts";
-import { prepared, isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
+import { prepareQuery, isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
 
 export interface DatabaseListTables {
   d1_databases: {
@@ -83,14 +83,14 @@ const COLUMNS = [
 export function createDatabaseListTable(db: Db) {
   const tables = db.tables<DatabaseListTables>();
   const selectExisting = () => tables.selectFrom("d1_databases").select(COLUMNS).where("removed_at", "is", null);
-  const find = prepared((arg) => selectExisting().where("id", "=", arg<string>("id")));
-  const findByName = prepared((arg) =>
+  const find = prepareQuery((arg) => selectExisting().where("id", "=", arg<string>("id")));
+  const findByName = prepareQuery((arg) =>
     selectExisting().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")),
   );
-  const count = prepared((arg) =>
+  const count = prepareQuery((arg) =>
     tables.selectFrom("d1_database_counts").select("count").where("account_id", "=", arg<string>("account")),
   );
-  const page = prepared((arg) =>
+  const page = prepareQuery((arg) =>
     selectExisting()
       .where("account_id", "=", arg<string>("account"))
       .orderBy("name")

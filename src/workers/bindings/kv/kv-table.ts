@@ -1,5 +1,5 @@
 import { sql, type Kysely } from "kysely";
-import { prepared, type Db, type Migration } from "../../../store/index.ts";
+import { prepareQuery, type Db, type Migration } from "../../../store/index.ts";
 import { namespaceMigration } from "./namespaces-table.ts";
 
 /**
@@ -102,7 +102,7 @@ export interface KvTable {
 
 export function createKvTable(db: Db): KvTable {
   const tables = db.tables<KvTables>();
-  const put = prepared((arg) =>
+  const put = prepareQuery((arg) =>
     tables
       .insertInto("kv_entries")
       .values({
@@ -127,14 +127,14 @@ export function createKvTable(db: Db): KvTable {
       )
       .returning("replaced_object"),
   );
-  const remove = prepared((arg) =>
+  const remove = prepareQuery((arg) =>
     tables
       .deleteFrom("kv_entries")
       .where("namespace_id", "=", arg<string>("namespace"))
       .where("key", "=", arg<Buffer>("key"))
       .returning("object_key"),
   );
-  const get = prepared((arg) =>
+  const get = prepareQuery((arg) =>
     selectLive(tables, arg("namespace"), arg("now")).where("key", "=", arg<Buffer>("key")).selectAll(),
   );
 

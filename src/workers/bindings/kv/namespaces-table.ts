@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { offsetOf, type PageRequest } from "../../../kernel/index.ts";
-import { prepared, isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
+import { prepareQuery, isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
 
 interface NamespaceTables {
   kv_namespaces: {
@@ -75,21 +75,21 @@ type Created = "created" | "title taken" | "id taken" | "too many";
 export function createNamespaceTable(db: Db) {
   const tables = db.tables<NamespaceTables>();
   const columns = ["id", "account_id", "title", "created_at"] as const;
-  const find = prepared((arg) =>
+  const find = prepareQuery((arg) =>
     tables
       .selectFrom("kv_namespaces")
       .select(columns)
       .where("id", "=", arg<string>("id"))
       .where("removed_at", "is", null),
   );
-  const count = prepared((arg) =>
+  const count = prepareQuery((arg) =>
     tables.selectFrom("kv_namespace_counts").select("count").where("account_id", "=", arg<string>("account")),
   );
   const pages = Object.fromEntries(
     (["id", "title"] as const).flatMap((by) =>
       (["asc", "desc"] as const).map((direction) => [
         `${by} ${direction}`,
-        prepared((arg) =>
+        prepareQuery((arg) =>
           tables
             .selectFrom("kv_namespaces")
             .select(columns)

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { prepared, isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
+import { prepareQuery, isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
 import type { R2Tables } from "./schema.ts";
 
 /**
@@ -81,10 +81,12 @@ interface BucketPage {
 export function createBucketTable(db: Db) {
   const tables = db.tables<BucketTables & Pick<R2Tables, "r2_objects">>();
   const selectPresent = () => tables.selectFrom("r2_buckets").selectAll().where("state", "!=", sql.lit("removed"));
-  const find = prepared((arg) =>
+  const find = prepareQuery((arg) =>
     selectPresent().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")),
   );
-  const state = prepared((arg) => tables.selectFrom("r2_buckets").select("state").where("id", "=", arg<string>("id")));
+  const state = prepareQuery((arg) =>
+    tables.selectFrom("r2_buckets").select("state").where("id", "=", arg<string>("id")),
+  );
 
   return {
     /** Resolves with false if the name is in use. */

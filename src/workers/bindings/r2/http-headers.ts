@@ -139,7 +139,10 @@ function dateOf(header: string | null): Date | undefined {
 }
 
 /** True if a Range header applies to this version of the object (RFC 9110 13.1.5). */
-export function rangeHolds(ifRange: string | null, { etag, uploaded }: Pick<R2Object, "etag" | "uploaded">): boolean {
+export function isRangeApplicable(
+  ifRange: string | null,
+  { etag, uploaded }: Pick<R2Object, "etag" | "uploaded">,
+): boolean {
   if (ifRange === null) return true;
   if (ifRange.startsWith('"')) return ifRange === `"${etag}"`;
   return dateOf(ifRange)?.getTime() === Math.floor(uploaded.getTime() / 1000) * 1000;

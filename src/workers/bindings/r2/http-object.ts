@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { R2Buckets } from "./buckets.ts";
 import { conditionsHold } from "./conditions.ts";
 import { r2Errors } from "./errors.ts";
-import { conditionsOf, objectHeaders, rangeHolds, type WantedConditions } from "./http-headers.ts";
+import { conditionsOf, objectHeaders, isRangeApplicable, type WantedConditions } from "./http-headers.ts";
 import type { R2Object } from "./object.ts";
 import { MAX_RANGE_CHARACTERS } from "./range.ts";
 
@@ -32,7 +32,7 @@ export async function readHttpObject(
   if (method === "HEAD") return headResponse(await head(), conditions);
   const ifRange = headers.get("if-range");
   const range = headers.get("range");
-  const usesRange = range !== null && (ifRange === null || rangeHolds(ifRange, await head()));
+  const usesRange = range !== null && (ifRange === null || isRangeApplicable(ifRange, await head()));
   const result = await buckets.get(bucket, key, {
     ...(usesRange && { range: { header: range } }),
     ...(conditions && { onlyIf: conditions.all }),

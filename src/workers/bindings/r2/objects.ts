@@ -1,5 +1,5 @@
 import { Fault, UserError, type Clock, type Ids } from "../../../kernel/index.ts";
-import type { ObjectStore, Stored } from "../../../store/index.ts";
+import type { ObjectStore, StoredObject } from "../../../store/index.ts";
 import { withSizeLimit } from "./body.ts";
 import { conditionsHold } from "./conditions.ts";
 import type { createContents } from "./contents.ts";
@@ -177,7 +177,7 @@ const names: Record<ChecksumAlgorithm, string> = {
 };
 
 /** Returns the MD5 and all given checksums, as computed while the bytes are written to the store. Throws badDigest. */
-function verifyChecksums(stored: Stored, wanted: Checksums, givenAlgorithms: ChecksumAlgorithm[]): Checksums {
+function verifyChecksums(stored: StoredObject, wanted: Checksums, givenAlgorithms: ChecksumAlgorithm[]): Checksums {
   const computed: Checksums = { md5: stored.digests.md5!, sha256: stored.sha256, ...stored.digests };
   for (const algorithm of givenAlgorithms) {
     const actual = computed[algorithm]!;

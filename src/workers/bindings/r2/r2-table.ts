@@ -1,6 +1,6 @@
 import { sql, type Kysely } from "kysely";
 import type { Db, Migration } from "../../../store/index.ts";
-import { tombstone, type Removed } from "./removed-table.ts";
+import { tombstone, type RemovedVersion } from "./removed-table.ts";
 import { bucketMigration } from "./bucket-table.ts";
 import { uploadListMigration } from "./upload-list-table.ts";
 import type { ObjectRow, R2Tables } from "./schema.ts";
@@ -82,7 +82,7 @@ export type PageRow = Omit<ObjectRow, "http_metadata" | "custom_metadata" | "par
 
 interface RemovedObjects {
   keys: string[];
-  removed: Removed[];
+  removed: RemovedVersion[];
 }
 
 export function createObjectTable(db: Db) {
@@ -138,8 +138,8 @@ export function createObjectTable(db: Db) {
     },
 
     /** Replaces the current row; `allow` may reject it by throwing. */
-    replace: (row: ObjectRow, allow: (current: ObjectRow | undefined) => void): Promise<Removed[]> =>
-      db.transaction<R2Tables, Removed[]>((tx) => replaceObject(tx, row, allow)),
+    replace: (row: ObjectRow, allow: (current: ObjectRow | undefined) => void): Promise<RemovedVersion[]> =>
+      db.transaction<R2Tables, RemovedVersion[]>((tx) => replaceObject(tx, row, allow)),
 
     /**
      * Deletes the objects whose key or current version is in `values`; with `plain`, only objects that are not
@@ -214,7 +214,7 @@ export async function replaceObject(
   tx: Kysely<R2Tables>,
   row: ObjectRow,
   allow: (current: ObjectRow | undefined) => void = () => {},
-): Promise<Removed[]> {
+): Promise<RemovedVersion[]> {
   const current = await tx
     .selectFrom("r2_objects")
     .selectAll()

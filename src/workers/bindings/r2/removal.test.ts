@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { silentLog } from "../../../kernel/index.ts";
 import type { ObjectStore } from "../../../store/index.ts";
 import { createRemoval } from "./removal.ts";
-import type { Removed, RemovedTable } from "./removed-table.ts";
+import type { RemovedVersion, RemovedTable } from "./removed-table.ts";
 
 /** Returns a store that records deletions and blocks until it is released. */
 function slowRemoval({ failing = false } = {}) {
@@ -21,7 +21,7 @@ function slowRemoval({ failing = false } = {}) {
   return { removal, deleted, turn, open: () => void gates.splice(0).forEach((gate) => gate()) };
 }
 
-const plain = (owner: string): Removed => ({ bucket: "bucket", owner, multipart: false });
+const plain = (owner: string): RemovedVersion => ({ bucket: "bucket", owner, multipart: false });
 
 test("bytes remain until the last reader has finished", async () => {
   const { removal, deleted, turn, open } = slowRemoval();

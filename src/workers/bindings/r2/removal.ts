@@ -1,6 +1,6 @@
 import { messageOf, type Log } from "../../../kernel/index.ts";
 import type { ObjectStore } from "../../../store/index.ts";
-import type { Removed, RemovedTable } from "./removed-table.ts";
+import type { RemovedVersion, RemovedTable } from "./removed-table.ts";
 
 /** Returns the name of a blob in the object store. */
 export const blobKey = (bucket: string, blob: string) => `r2/${bucket}/${blob}`;
@@ -19,7 +19,7 @@ export interface Removal {
   beginRead(owner: string): (() => void) | undefined;
   isBeingRead(owner: string): boolean;
   /** Queues the bytes of these rows for deletion. Call it once the deletion of the rows has been committed. */
-  enqueue(removed: Removed[]): void;
+  enqueue(removed: RemovedVersion[]): void;
   /** Deletes bytes that never got a row. */
   discard(bucket: string, blob: string): Promise<void>;
   /** Resolves when no deletion is running. Does not wait for active readers. */
@@ -42,11 +42,11 @@ export function createRemoval({
   log: Log;
   immediate: boolean;
 }): Removal {
-  const readers = new Map<string, { count: number; afterwards?: Removed }>();
-  const waitingRemovals = new Map<string, Removed>();
+  const readers = new Map<string, { count: number; afterwards?: RemovedVersion }>();
+  const waitingRemovals = new Map<string, RemovedVersion>();
   let currentRun: Promise<void> | undefined;
 
-  function wait(removed: Removed) {
+  function wait(removed: RemovedVersion) {
     if (waitingRemovals.size >= MAX_WAITING_REMOVALS) return;
     waitingRemovals.set(removed.owner, removed);
     void start();
@@ -81,7 +81,7 @@ export function createRemoval({
     }
   }
 
-  async function deleteParts({ bucket, owner }: Removed) {
+  async function deleteParts({ bucket, owner }: RemovedVersion) {
     let after = "";
     for (;;) {
       const blobs = await table.blobsOf(owner, after, BATCH_SIZE);

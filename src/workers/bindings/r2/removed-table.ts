@@ -3,7 +3,7 @@ import type { Db } from "../../../store/index.ts";
 import { blobOwner, type R2Tables } from "./schema.ts";
 
 /** An object version whose row has been deleted and whose bytes may be deleted. */
-export interface Removed {
+export interface RemovedVersion {
   bucket: string;
   owner: string;
   /** True if the bytes are many blobs listed in the table, rather than one blob with the same name as the owner. */
@@ -23,7 +23,7 @@ export async function tombstone(
   bucket: string,
   rows: { version: string; upload_id: string | null }[],
   since: number,
-): Promise<Removed[]> {
+): Promise<RemovedVersion[]> {
   const uploads = rows.flatMap(({ upload_id }) => upload_id ?? []);
   const blobs = rows
     .filter(({ upload_id }) => upload_id === null)

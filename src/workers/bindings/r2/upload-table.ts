@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Db } from "../../../store/index.ts";
 import { replaceObject } from "./r2-table.ts";
-import { inBatches, tombstoneParts, type Removed } from "./removed-table.ts";
+import { inBatches, tombstoneParts, type RemovedVersion } from "./removed-table.ts";
 import type { ObjectRow, PartRow, R2Tables, MultipartUploadRow } from "./schema.ts";
 
 interface UploadKey {
@@ -30,8 +30,8 @@ export function createUploadTable(db: Db) {
       part: PartRow,
       allow: (upload: MultipartUploadRow | undefined) => void,
       at: number,
-    ): Promise<Removed[]> =>
-      db.transaction<R2Tables, Removed[]>(async (tx) => {
+    ): Promise<RemovedVersion[]> =>
+      db.transaction<R2Tables, RemovedVersion[]>(async (tx) => {
         allow(await findUpload(tx, upload));
         const oldParts = await tx
           .selectFrom("r2_parts")
@@ -52,7 +52,7 @@ export function createUploadTable(db: Db) {
       assemble: (row: MultipartUploadRow | undefined, parts: PartRow[]) => { object: ObjectRow; partNumbers: number[] },
       at: number,
     ) =>
-      db.transaction<R2Tables, { object: ObjectRow; removed: Removed[] }>(async (tx) => {
+      db.transaction<R2Tables, { object: ObjectRow; removed: RemovedVersion[] }>(async (tx) => {
         const row = await findUpload(tx, upload);
         const parts = row ? await partsOf(tx, upload.uploadId) : [];
         const { object, partNumbers } = assemble(row, parts);
@@ -69,8 +69,8 @@ export function createUploadTable(db: Db) {
       }),
 
     /** Resolves with undefined if the upload does not exist. A finished upload is not changed. */
-    abort: (upload: UploadKey, at: number): Promise<Removed[] | undefined> =>
-      db.transaction<R2Tables, Removed[] | undefined>(async (tx) => {
+    abort: (upload: UploadKey, at: number): Promise<RemovedVersion[] | undefined> =>
+      db.transaction<R2Tables, RemovedVersion[] | undefined>(async (tx) => {
         const row = await findUpload(tx, upload);
         if (!row) return undefined;
         if (row.state !== "open") return [];
@@ -109,7 +109,12 @@ export function createUploadTable(db: Db) {
 
 export type UploadTable = ReturnType<typeof createUploadTable>;
 
-async function dropParts(tx: Kysely<R2Tables>, bucket: string, parts: PartRow[], since: number): Promise<Removed[]> {
+async function dropParts(
+  tx: Kysely<R2Tables>,
+  bucket: string,
+  parts: PartRow[],
+  since: number,
+): Promise<RemovedVersion[]> {
   for (const batch of inBatches(parts)) {
     await tx
       .insertInto("r2_removed")

@@ -1,5 +1,5 @@
 import { UserError, type Log } from "../../../kernel/index.ts";
-import type { BuiltMail, SendEmailPort } from "../../ports.ts";
+import type { MailBuilderFields, SendEmailPort } from "../../ports.ts";
 import { readJsonBody, sendError, sendJson } from "../http.ts";
 import type { BindingServices } from "../service.ts";
 
@@ -20,7 +20,7 @@ export function createSendEmailService({ port, log }: { port: SendEmailPort; log
                 to: searchParams.get("to"),
                 raw: request,
               })
-            : await port.sendBuilt(caller, (await readJsonBody(request, MAX_MESSAGE_BYTES)) as BuiltMail);
+            : await port.sendBuilt(caller, (await readJsonBody(request, MAX_MESSAGE_BYTES)) as MailBuilderFields);
         sendJson(response, 200, result);
       } catch (err) {
         if (!(err instanceof UserError))

@@ -3,7 +3,7 @@ import type { ThrownException } from "../../runtime/port.ts";
 import { hasNodeCompat } from "../config/compatibility.ts";
 import type { Project } from "../project.ts";
 import type { EnvUse } from "./env-uses.ts";
-import { howToDeclare } from "./unknown-bindings.ts";
+import { declarationHint } from "./unknown-bindings.ts";
 
 /**
  * Explains an exception in the worker's code in a few lines; undefined if the exception is clear without an
@@ -56,7 +56,7 @@ function explainMissingBinding(
   if (unsupportedBinding !== undefined)
     return `Binding not supported: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, which is undefined because reelpost does not support ${unsupportedBinding.product}.\nFix: Check that the binding exists before using it, for example if (env.${use.name}) { … }.`;
   const members = unknownUses.filter(({ name }) => name === use.name).flatMap((other) => other.members);
-  return `Binding not found: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, but the configuration does not declare "${use.name}".\nFix: ${howToDeclare(project, use.name, members)}`;
+  return `Binding not found: ${relative(project.root, use.file)}:${use.line} reads env.${use.name}, but the configuration does not declare "${use.name}".\nFix: ${declarationHint(project, use.name, members)}`;
 }
 
 /**

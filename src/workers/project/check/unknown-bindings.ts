@@ -42,7 +42,7 @@ export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]
     return warningAt(
       { file, line, column },
       message,
-      howToDeclare(
+      declarationHint(
         project,
         name,
         places.flatMap(({ members }) => members),
@@ -52,7 +52,7 @@ export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]
 }
 
 /** Returns the nearest declared name, and the entry to add to the configuration. */
-export function howToDeclare(project: Project, name: string, members: readonly string[]): string {
+export function declarationHint(project: Project, name: string, members: readonly string[]): string {
   const similarName = nearestName(
     name,
     project.bindings.map((binding) => binding.name),

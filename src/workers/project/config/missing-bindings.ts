@@ -8,7 +8,7 @@ import {
 } from "../../../kernel/config/index.ts";
 import type { Purpose } from "./bindings.ts";
 import type { EnvironmentView } from "./environment.ts";
-import { UNSUPPORTED } from "./schema.ts";
+import { UNSUPPORTED_BINDINGS } from "./schema.ts";
 
 /** A configured binding to a product that this program does not have: the worker reads undefined from env. */
 export interface MissingBinding {
@@ -49,7 +49,11 @@ export const findMissingBindings = (view: EnvironmentView): MissingBinding[] =>
   unsupportedFields(view).flatMap(({ product, names }) => names.map((name) => ({ name, product })));
 
 function unsupportedFields(view: EnvironmentView) {
-  const fields = Object.entries(UNSUPPORTED).map(([field, product]) => ({ field, product, value: view.get(field) }));
+  const fields = Object.entries(UNSUPPORTED_BINDINGS).map(([field, product]) => ({
+    field,
+    product,
+    value: view.get(field),
+  }));
   const unsafe = {
     field: "unsafe",
     product: "unsafe bindings and metadata other than rate limits",

@@ -167,7 +167,7 @@ export const perEnvironment = {
 };
 
 /** Bindings of the hosted platform that are not available here: field name to product name. Using one is an error. */
-export const UNSUPPORTED: Record<string, string> = {
+export const UNSUPPORTED_BINDINGS: Record<string, string> = {
   ai_search: "AI Search",
   browser: "Browser Rendering",
   containers: "Containers",
@@ -190,7 +190,9 @@ export const UNSUPPORTED: Record<string, string> = {
   workflows: "Workflows",
 };
 
-const unsupportedFields = Object.fromEntries(Object.keys(UNSUPPORTED).map((name) => [name, z.unknown().optional()]));
+const unsupportedFields = Object.fromEntries(
+  Object.keys(UNSUPPORTED_BINDINGS).map((name) => [name, z.unknown().optional()]),
+);
 
 const addressRange = z
   .string()

@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { messageOf } from "../../../kernel/index.ts";
 import { listenOnSocket, type SocketServer } from "../binding-server.ts";
 import { ACTIONS_HOST } from "../inside/shared.ts";
-import { upload } from "../upload.ts";
+import { forwardRequestBody } from "../upload.ts";
 import { connectTo, EgressFailed, EgressDenied, systemLookup, type Lookup, type EgressTarget } from "./connect.ts";
 import type { EgressCheck } from "./policy.ts";
 
@@ -116,7 +116,7 @@ export async function startEgressProxy({
       upstreamRequest.once("response", resolve).once("error", reject),
     );
     responsePromise.catch(() => {});
-    upload(request, upstreamRequest);
+    forwardRequestBody(request, upstreamRequest);
     const upstreamResponse = await responsePromise.catch((err: unknown) => {
       throw new EgressFailed(521, `${url.host}: ${messageOf(err)}`, { cause: err });
     });

@@ -2,7 +2,7 @@ import type { DnsRecord } from "../../records/types.ts";
 import { kindOf } from "../verify/match.ts";
 import { recordKey } from "../provider/change.ts";
 import type { ExclusiveSet, ProviderRecord } from "../provider/port.ts";
-import type { Pushed } from "./push-table.ts";
+import type { PushedRecord } from "./push-table.ts";
 
 /** One atomic step of a push. */
 export interface PushStep {
@@ -25,7 +25,7 @@ const MAX_STEP_RECORDS = 100;
  */
 export function planPush(
   wanted: readonly Pick<DnsRecord, "managedBy" | keyof ProviderRecord>[],
-  pushedRecords: readonly Pushed[],
+  pushedRecords: readonly PushedRecord[],
 ): PushStep[] {
   const wantedByKey = new Map(
     wanted.map((record) => [recordKey(record), { owner: record.managedBy ?? USERS, record: toProviderRecord(record) }]),

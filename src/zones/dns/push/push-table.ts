@@ -13,7 +13,7 @@ export interface PushProblem {
   message: string;
 }
 
-export interface Pushed extends ProviderRecord {
+export interface PushedRecord extends ProviderRecord {
   owner: string;
   applied: boolean;
 }
@@ -29,7 +29,7 @@ interface PushState {
 
 const ROWS_AT_ONCE = 200;
 
-export async function pushState(db: PushExecutor, zone: string): Promise<PushState | undefined> {
+export async function findPushState(db: PushExecutor, zone: string): Promise<PushState | undefined> {
   const row = await db.selectFrom("dns_pushes").selectAll().where("zone_id", "=", zone).executeTakeFirst();
   return (
     row && {
@@ -83,7 +83,7 @@ export async function deletePushState(db: PushExecutor, zone: string): Promise<v
   await db.deleteFrom("dns_pushes").where("zone_id", "=", zone).execute();
 }
 
-export async function pushedRecords(db: PushExecutor, zone: string): Promise<Pushed[]> {
+export async function pushedRecords(db: PushExecutor, zone: string): Promise<PushedRecord[]> {
   const rows = await db.selectFrom("dns_pushed_records").selectAll().where("zone_id", "=", zone).execute();
   return rows.map(({ name, type, content, priority, ttl, owner, applied }) => ({
     name,

@@ -15,7 +15,7 @@ import {
   deletePushState,
   storePushedRecords,
   pushedRecords,
-  pushState,
+  findPushState,
   zonesToPush,
   deletedZonesToPush,
   type PushProblem,
@@ -91,7 +91,7 @@ export function createPusher({
 
   async function push(id: string, signal: AbortSignal) {
     const zone = await find(id);
-    const before = await pushState(tables, id);
+    const before = await findPushState(tables, id);
     if (zone === undefined ? before === undefined : zone.type !== "full" || isManual(zone.name)) return;
     const about: RecordZone = zone ?? { id, account: before!.account, name: before!.name };
     // Stores the serial first: a change during the push triggers another push.
@@ -185,7 +185,7 @@ export function createPusher({
 
   return {
     async status(id) {
-      const [zone, state] = [await find(id), await pushState(tables, id)];
+      const [zone, state] = [await find(id), await findPushState(tables, id)];
       return {
         done: state !== undefined && zone !== undefined && state.pushed === zone.serial && state.problems.length === 0,
         problems: state?.problems ?? [],

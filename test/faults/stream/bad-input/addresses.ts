@@ -5,7 +5,7 @@ import { test } from "node:test";
 import type { BadInputFixture } from "./fixture.ts";
 
 /** Tests with addresses that the server must not fetch. */
-export function badAddresses(given: BadInputFixture): void {
+export function testBadAddresses(given: BadInputFixture): void {
   test("fetches nothing from this machine, from private networks, or over protocols other than HTTP", async () => {
     const { server, objects, good, call, onlyGood } = given;
     let visits = 0;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { clip, type ClipRecipe } from "../../../support/media.ts";
 import { uploadForm } from "../senders.ts";
-import { settled } from "../server.ts";
+import { waitForFinalState } from "../server.ts";
 import { get, segmentsOf } from "../viewer.ts";
 import type { BadInputFixture } from "./fixture.ts";
 import { uploadTus } from "./tus.ts";
@@ -90,7 +90,7 @@ export function testBadFiles(given: BadInputFixture): void {
         files.map(async ([, file]) => uploadForm(server, typeof file === "string" ? await readFile(file) : file)),
       );
       for (const [i, [name, , expected]] of files.entries()) {
-        const { status, readyToStream, duration } = await settled(server, uids[i]!, 90_000);
+        const { status, readyToStream, duration } = await waitForFinalState(server, uids[i]!, 90_000);
         answers.push(JSON.stringify(status));
         if (expected === "ready") {
           assert.deepEqual([status.state, readyToStream], ["ready", true], `${name}: ${JSON.stringify(status)}`);

@@ -5,7 +5,7 @@ import { after, afterEach, before } from "node:test";
 import { createScope } from "../../../interop/platform.ts";
 import { clip } from "../../../support/media.ts";
 import { uploadForm } from "../senders.ts";
-import { allVideos, objectsByPrefix, settled, startVideoServer, until, type VideoServer } from "../server.ts";
+import { allVideos, objectsByPrefix, waitForFinalState, startVideoServer, until, type VideoServer } from "../server.ts";
 import { continueWatching, type Viewer } from "../viewer.ts";
 
 /** A server under bad input, its viewer, and everything that clients received. Defined once `before` has run. */
@@ -51,7 +51,7 @@ export function openBadInput(): BadInputFixture {
     server = await startVideoServer(scope, { env: { REELPOST_LOG_LEVEL: "warn" } });
     objects = join(server.dataDirectory, "objects");
     good = await uploadForm(server, await clip({ seconds: 6 }));
-    assert.equal((await settled(server, good)).status.state, "ready");
+    assert.equal((await waitForFinalState(server, good)).status.state, "ready");
     viewer = continueWatching(server.ready.url, good, 50);
     quiet = descriptors();
   });

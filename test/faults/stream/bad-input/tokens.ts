@@ -3,16 +3,16 @@ import { createPrivateKey, generateKeyPairSync, sign, type KeyObject } from "nod
 import { test } from "node:test";
 import { clip } from "../../../support/media.ts";
 import { uploadForm } from "../senders.ts";
-import { settled, until } from "../server.ts";
+import { waitForFinalState, until } from "../server.ts";
 import { get } from "../viewer.ts";
 import type { BadInputFixture } from "./fixture.ts";
 
 /** Tests with tokens for playback. */
-export function badTokens(given: BadInputFixture): void {
+export function testBadTokens(given: BadInputFixture): void {
   test("rejects tokens for a different video, with a different key, without an algorithm, too early or too late, but allows clock skew", async () => {
     const { server, good } = given;
     const uid = await uploadForm(server, await clip({ seconds: 2 }));
-    await settled(server, uid);
+    await waitForFinalState(server, uid);
     await server.api.ok("post", `stream/${uid}`, { body: { requireSignedURLs: true } });
     const { id: kid, pem } = await server.api.ok("post", "stream/keys", { body: {} });
     const key = createPrivateKey(Buffer.from(pem, "base64").toString());

@@ -3,13 +3,13 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clip } from "../../../support/media.ts";
-import { AUTHORIZATION, CutOff, formAround, send, sendForm, TUS, tusAt, tusCreate } from "../senders.ts";
-import { allVideos, settled, until, videoOf } from "../server.ts";
+import { AUTHORIZATION, ConnectionCutError, formAround, send, sendForm, TUS, tusAt, tusCreate } from "../senders.ts";
+import { allVideos, waitForFinalState, until, videoOf } from "../server.ts";
 import type { BadInputFixture } from "./fixture.ts";
 import { patch, offsetOf } from "./tus.ts";
 
 /** Tests with uploads that are rejected, truncated or not allowed. */
-export function badUploads(given: BadInputFixture): void {
+export function testBadUploads(given: BadInputFixture): void {
   test("uploads recognized as non-video from their first bytes are rejected immediately and leave nothing behind", async () => {
     const { server, onlyGood } = given;
     for (const [file, reason] of [
@@ -50,7 +50,7 @@ export function badUploads(given: BadInputFixture): void {
         body: octets > body.length ? sent() : body,
       });
     };
-    await assert.rejects(form(length + 1000, Buffer.concat([head, file])), CutOff);
+    await assert.rejects(form(length + 1000, Buffer.concat([head, file])), ConnectionCutError);
     const short = await form(head.length + 2000, Buffer.concat([head, file, tail]).subarray(0, head.length + 2000));
     assert.equal(short.status, 400, short.text);
     await until(async () => (await allVideos(server)).length === 1, "no video remains of interrupted forms");
@@ -90,7 +90,7 @@ export function badUploads(given: BadInputFixture): void {
         },
         body: half(),
       });
-    await assert.rejects(interrupted(), CutOff);
+    await assert.rejects(interrupted(), ConnectionCutError);
     let offset = 0;
     await until(async () => {
       if ((offset = await offsetOf(server, path)) > 0) return true;
@@ -102,7 +102,7 @@ export function badUploads(given: BadInputFixture): void {
     assert.equal((await patch(server, path, 0, file)).status, 409);
     assert.equal((await patch(server, path, offset, file.subarray(offset))).status, 204);
     assert.equal((await patch(server, path, file.length, Buffer.from("more"))).status, 409);
-    const video = await settled(server, uid);
+    const video = await waitForFinalState(server, uid);
     assert.deepEqual([video.status.state, video.size, video.duration], ["ready", file.length, 2]);
   });
 
@@ -135,8 +135,8 @@ export function badUploads(given: BadInputFixture): void {
     while (Date.now() <= expiry) await sleep(expiry + 1 - Date.now());
     assert.deepEqual(await post(late.uploadURL), [410, 10903]);
     assert.equal((await videoOf(server, late.uid)).status.state, "pendingupload");
-    assert.equal((await settled(server, once.uid)).status.state, "ready");
-    assert.equal((await settled(server, short.uid)).status.errorReasonCode, "ERR_DURATION_EXCEED_CONSTRAINT");
+    assert.equal((await waitForFinalState(server, once.uid)).status.state, "ready");
+    assert.equal((await waitForFinalState(server, short.uid)).status.errorReasonCode, "ERR_DURATION_EXCEED_CONSTRAINT");
     for (const requested of [
       { maxDurationSeconds: 0 },
       { maxDurationSeconds: 39_600 },

@@ -11,7 +11,7 @@ import { splitLengthPrefixed } from "../../../../protocol/h264/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import { startSrtServer } from "./server.ts";
 import { type Published, until } from "../fake-sessions.testing.ts";
-import { address, createFakeIngest, ffmpeg, live, openSrt, relay } from "./srt.testing.ts";
+import { address, createFakeIngest, ffmpeg, liveSourceArgs, openSrt, relay } from "./srt.testing.ts";
 
 const SECRET = "correct-horse-battery";
 
@@ -52,7 +52,9 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     };
     for (const name of names) add(name, options[name]![0]);
     const ended = await Promise.all(
-      names.map((name) => ffmpeg(t, [...live(2), "-f", "mpegts", address(port, name, ...options[name]!)]).done),
+      names.map(
+        (name) => ffmpeg(t, [...liveSourceArgs(2), "-f", "mpegts", address(port, name, ...options[name]!)]).done,
+      ),
     );
     assert.deepEqual(
       ended.map(({ code }) => code),
@@ -93,7 +95,8 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     const ended = await Promise.all(
       Object.entries(kinds).map(
         ([name, options]) =>
-          ffmpeg(t, [...live(1.4, ["-preset", "ultrafast", ...options]), "-f", "mpegts", address(port, name)]).done,
+          ffmpeg(t, [...liveSourceArgs(1.4, ["-preset", "ultrafast", ...options]), "-f", "mpegts", address(port, name)])
+            .done,
       ),
     );
     assert.deepEqual(
@@ -132,7 +135,18 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     add("far", SECRET);
     const line = await relay(t, port, { loss: 0.08, delayMs: 15 });
     const { code } = await ffmpeg(t, [
-      ...live(7, ["-b:v", "2M", "-maxrate", "2M", "-minrate", "2M", "-bufsize", "1M", "-x264-params", "nal-hrd=cbr"]),
+      ...liveSourceArgs(7, [
+        "-b:v",
+        "2M",
+        "-maxrate",
+        "2M",
+        "-minrate",
+        "2M",
+        "-bufsize",
+        "1M",
+        "-x264-params",
+        "nal-hrd=cbr",
+      ]),
       "-f",
       "mpegts",
       address(line.port, "far", SECRET, "&latency=2000000"),
@@ -153,7 +167,7 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     change("off", { enabled: false });
     add("other", "");
     const publish = async (url: string, options: string[] = []) =>
-      ffmpeg(t, [...live(1, options), "-f", "mpegts", url]).done;
+      ffmpeg(t, [...liveSourceArgs(1, options), "-f", "mpegts", url]).done;
     for (const [url, reason] of [
       [address(port, "nobody", SECRET), /rejection reason|REJECT/],
       [address(port, "sealed", "wrong-horse-battery"), /Incorrect passphrase/],
@@ -183,15 +197,15 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
   test("cannot share an input, and can disappear or be disconnected", async (t) => {
     const { port, add, published, server } = await openSrt(t);
     add("one", SECRET);
-    const first = ffmpeg(t, [...live(600), "-f", "mpegts", address(port, "one", SECRET)]);
+    const first = ffmpeg(t, [...liveSourceArgs(600), "-f", "mpegts", address(port, "one", SECRET)]);
     await until("the publication has started", () => (published[0]?.packets.length ?? 0) > 0);
-    const second = await ffmpeg(t, [...live(1), "-f", "mpegts", address(port, "one", SECRET)]).done;
+    const second = await ffmpeg(t, [...liveSourceArgs(1), "-f", "mpegts", address(port, "one", SECRET)]).done;
     assert.notEqual(second.code, 0);
     assert.deepEqual([published.length, published[0]!.ended], [1, undefined]);
     first.kill();
     await until("the lost connection is noticed", () => published[0]!.ended !== undefined);
     assert.deepEqual([published[0]!.ended, server.load()], ["broken", 0]);
-    const third = ffmpeg(t, [...live(600), "-f", "mpegts", address(port, "one", SECRET)]);
+    const third = ffmpeg(t, [...liveSourceArgs(600), "-f", "mpegts", address(port, "one", SECRET)]);
     await until("the publication has started", () => (published[1]?.packets.length ?? 0) > 0);
     published[1]!.abort(streamErrors.liveKeyRevoked());
     assert.notEqual((await third.done).code, 0);
@@ -207,7 +221,7 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
     const early = await ffmpeg(t, ["-i", address(port, "playshow", SECRET), "-c", "copy", join(to, "early.ts")]).done;
     assert.notEqual(early.code, 0, "nothing is published yet");
     const publisher = ffmpeg(t, [
-      ...live(600, ["-bf", "2", "-preset", "veryfast"]),
+      ...liveSourceArgs(600, ["-bf", "2", "-preset", "veryfast"]),
       "-f",
       "mpegts",
       address(port, "show", SECRET),
@@ -247,7 +261,7 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
   test("receive nothing with the publishing key, a wrong key or a revoked key", async (t) => {
     const { port, add, change, published, server, viewers } = await openSrt(t);
     const { uid } = add("show", SECRET);
-    const publisher = ffmpeg(t, [...live(600), "-f", "mpegts", address(port, "show", SECRET)]);
+    const publisher = ffmpeg(t, [...liveSourceArgs(600), "-f", "mpegts", address(port, "show", SECRET)]);
     await until("the publication has started", () => (published[0]?.packets.length ?? 0) > 0);
     const play = (url: string) => ffmpeg(t, ["-i", url, "-c", "copy", "-f", "null", "-"]);
     assert.notEqual((await play(address(port, "playshow", "wrong-horse-battery")).done).code, 0);

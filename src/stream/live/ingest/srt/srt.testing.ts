@@ -112,7 +112,7 @@ export function ffmpeg(t: TestContext, args: string[]): Running {
 }
 
 /** 320x180 video with audio, in real time. */
-export const live = (seconds: number, options: string[] = []): string[] => [
+export const liveSourceArgs = (seconds: number, options: string[] = []): string[] => [
   "-re",
   "-f",
   "lavfi",

@@ -1,5 +1,5 @@
 import { sql, type Selectable } from "kysely";
-import { prepared, isUniqueViolation, type Db, type Migration } from "../../../../store/index.ts";
+import { prepareQuery, isUniqueViolation, type Db, type Migration } from "../../../../store/index.ts";
 
 export interface TransferTables {
   d1_transfers: {
@@ -78,7 +78,7 @@ export type TransferChange = Partial<
 export function createTransfersTable(db: Db) {
   const tables = db.tables<TransferTables>();
   const selectTransfers = () => tables.selectFrom("d1_transfers").selectAll();
-  const findById = prepared((arg) => selectTransfers().where("id", "=", arg<string>("id")));
+  const findById = prepareQuery((arg) => selectTransfers().where("id", "=", arg<string>("id")));
   const first = async (query: { execute(): Promise<unknown[]> }) =>
     (await query.execute())[0] as TransferRow | undefined;
 

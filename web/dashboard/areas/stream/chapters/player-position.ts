@@ -1,5 +1,5 @@
 import { useEffect, useRef, type RefObject } from "react";
-import { isMessage, TYPE } from "../../../../shared/messages.ts";
+import { isMessage, MESSAGE_TYPE_KEY } from "../../../../shared/messages.ts";
 
 /** Tracks the position of the player in a frame, in seconds. The player reports it via postMessage. */
 export function usePlayerPosition(frame: RefObject<HTMLIFrameElement | null>): { current(): number } {
@@ -7,7 +7,11 @@ export function usePlayerPosition(frame: RefObject<HTMLIFrameElement | null>): {
   useEffect(() => {
     function receive({ source, data }: MessageEvent) {
       if (source === null || source !== frame.current?.contentWindow || !isMessage(data)) return;
-      if (data[TYPE] === "propertyChange" && data["property"] === "currentTime" && Number.isFinite(data["value"]))
+      if (
+        data[MESSAGE_TYPE_KEY] === "propertyChange" &&
+        data["property"] === "currentTime" &&
+        Number.isFinite(data["value"])
+      )
         position.current = data["value"] as number;
     }
     window.addEventListener("message", receive);

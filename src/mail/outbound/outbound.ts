@@ -262,10 +262,11 @@ export function createOutbound(options: OutboundOptions): OutboundService {
       if (kind === "destination") runner?.wake([name]);
       return;
     }
-    // If several processes have paused it, only the first one probes it, and announces the result.
+    const activePauses = await pauses.active(clock.now(), [name]);
+    // If several processes have paused it, only the first one probes it, and announces the result. Checked after the
+    // read, during which this process may have paused it, too.
     if (which.isOwnPause(name) && !isEarlier) return;
-    for (const { until, why } of await pauses.active(clock.now(), [name]))
-      which.restore({ key: name, until: until + PROBE_DELAY_MS, why });
+    for (const { until, why } of activePauses) which.restore({ key: name, until: until + PROBE_DELAY_MS, why });
   }
 
   const queue = createQueue({

@@ -16,7 +16,7 @@ import { makeClip } from "./start/clip.ts";
 import { relativeToCwd, startPlatform, type Platform } from "./start/platform.ts";
 import { ffmpegInstallCommand } from "./start/install-command.ts";
 import { portNear } from "./start/ports.ts";
-import { printHeadline, printRow, printLine } from "./start/tell.ts";
+import { printHeadline, printRow, printLine } from "./start/print.ts";
 import { showReply, uploadVideo } from "./start/video.ts";
 import { ensureSystem, isProgram, isWorkingProgram } from "./system.ts";
 

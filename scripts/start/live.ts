@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Platform } from "./platform.ts";
-import { printHeadline, printRow } from "./tell.ts";
+import { printHeadline, printRow } from "./print.ts";
 
 interface LiveInput {
   uid: string;

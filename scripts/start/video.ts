@@ -6,7 +6,7 @@ import { makeClip } from "./clip.ts";
 import type { ExternalMailServer } from "./elsewhere.ts";
 import { firstSegments } from "./first-segment.ts";
 import { relativeToCwd, type Platform } from "./platform.ts";
-import { printHeadline, printRow } from "./tell.ts";
+import { printHeadline, printRow } from "./print.ts";
 
 /** The fields of the API object that are printed. */
 interface Video {

@@ -162,12 +162,14 @@ export function createJobsTable(db: Db) {
       return rows.sort((a, b) => b.priority - a.priority || a.run_at - b.run_at || (a.id < b.id ? -1 : 1));
     },
 
+    /** Claims running jobs whose lease expired, except those in their last attempt: failExhausted ends them. */
     claimExpired: (kind: string, limit: number, claimant: Claim): Promise<JobRow[]> =>
       claim(
         ids
           .where("kind", "=", kind)
           .where("status", "=", running)
           .where("lease_until", "<", claimant.now)
+          .whereRef("attempt", "<", "max_attempts")
           .orderBy("lease_until")
           .limit(limit),
         claimant,

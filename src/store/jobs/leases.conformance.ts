@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock } from "../../kernel/index.ts";
 import { isStoreError } from "../errors.ts";
-import { reclaimJobs } from "./jobs-table.ts";
+import { createJobsTable, reclaimJobs } from "./jobs-table.ts";
 import { controlled, NOON, openJobsDatabase, statusOf, until, workOptions } from "./jobs.testing.ts";
 
 /** Tests leases of running jobs on every engine: renewal, expiry, takeover by another process. */
@@ -113,6 +113,20 @@ export function jobLeasesConformance(engine: TestEngine): void {
       await until(async () => (clock.advance(1000), (await statusOf(alive, id)) === "failed"));
       assert.equal(second.started.length, 0);
       assert.match((await alive.get(id))!.error!, /disappeared/);
+    });
+
+    test("that expires in the last attempt is not claimed again", async (t) => {
+      const { db, create } = await openJobsDatabase(engine, t);
+      const [dead, first] = [await create(createManualClock(NOON)), controlled()];
+      const ids = [await dead.enqueue("a", 1, { attempts: 1 }), await dead.enqueue("a", 2, { attempts: 2 })];
+      dead.work("a", workOptions({ concurrency: 2 }), first.run);
+      await first.nth(2);
+      const claimant = { token: "another", now: NOON + 60_000, leaseUntil: NOON + 90_000 };
+      const claimed = await createJobsTable(db).claimExpired("a", 10, claimant);
+      assert.deepEqual(
+        claimed.map(({ id, attempt }) => [id, attempt]),
+        [[ids[1], 2]],
+      );
     });
   });
 

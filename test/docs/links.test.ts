@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
+import { blocksOf } from "./blocks.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const pages = globSync(["*.md", "docs/**/*.md", "examples/**/*.md"], {
@@ -45,3 +46,24 @@ test("every page of docs/ is listed in its table of contents", () => {
     [],
   );
 });
+
+test("the text of a section names each file before the block with its content", () => {
+  // The info string of a fence contains the path, but repository hosts do not show it.
+  const unnamed = pages.flatMap((page) => {
+    const text = readFileSync(join(root, page), "utf8");
+    return blocksOf(text)
+      .filter((block) => block.kind === "file")
+      .filter(({ path, line }) => !proseOfSection(text, line).includes(basename(path)))
+      .map(({ path, line }) => `${page}:${line}: ${path}`);
+  });
+  assert.deepEqual(unnamed, []);
+});
+
+/** Returns the text between the last heading before the line and the line, without fenced blocks. */
+function proseOfSection(text: string, line: number): string {
+  const before = `${text
+    .split("\n")
+    .slice(0, line - 1)
+    .join("\n")}\n`.replace(/^```[^]*?^```$/gm, "");
+  return before.slice(Math.max(0, before.search(/^#+ (?![^]*^#+ )/m)));
+}

@@ -161,22 +161,7 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
 
   const packages = createLivePackages({ settings: settings.live });
   lifecycle.onStop("packages of broadcasts", () => packages.close());
-  // A running broadcast is served from this process; after its end the recording is used, which may have fewer
-  // segments.
-  async function timelineOf(video: string) {
-    const packagedTimeline = packages.of(video)?.timeline();
-    return packagedTimeline === undefined || packagedTimeline.ended
-      ? ((await recordings.timeline(video)) ?? packagedTimeline)
-      : packagedTimeline;
-  }
-  const liveThumbnails = createLiveThumbnails({
-    tools,
-    timelineOf,
-    stored: recordings.stored,
-    isRecorded,
-    folder,
-    clock,
-  });
+  const liveThumbnails = createLiveThumbnails({ tools, packages, recordings, isRecorded, folder, clock });
 
   const ingest = deps.ingest
     ? createIngest({ ...deps, inputs, viewers, addresses, recordings, assembly, packages }, basics)

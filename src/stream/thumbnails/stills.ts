@@ -23,7 +23,9 @@ interface Stills {
   audio(model: MediaModel, size: { width: number; height: number }): Promise<Buffer>;
 }
 
-const WALL_MS = 30_000;
+/** Not less than the CPU time, so that a rendering does not fail only because the machine is busy. */
+const WALL_MS = 60_000;
+const CPU_SECONDS = 60;
 const MAX_OCTETS = 64 << 20;
 /**
  * If there is no frame at a position (the last frame may be shown for a long time), the search continues this many
@@ -58,7 +60,7 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
           reads: paths as string[],
           urgency: "soon",
           wallMs: WALL_MS,
-          cpuSeconds: 60,
+          cpuSeconds: CPU_SECONDS,
           outputBytes: MAX_OCTETS,
         });
         return output;
@@ -90,7 +92,7 @@ export function createStills({ tools, objects }: StillsDeps): Stills {
           reads: [path],
           urgency: "soon",
           wallMs: WALL_MS,
-          cpuSeconds: 60,
+          cpuSeconds: CPU_SECONDS,
           outputBytes: MAX_OCTETS,
         });
         return output.length > 0 ? output : undefined;

@@ -87,21 +87,29 @@ async function fromMemory(
   { run, n, part }: RequestedFile,
   viewing: DeliveryContext,
 ): Promise<Sendable | undefined> {
-  if (run !== undefined) {
-    const init = broadcast.init(rendition, run);
-    return init && toSendable([init]);
-  }
+  if (part === undefined) return toSendable(segmentInMemory(broadcast, rendition, run === undefined ? n! : { run }));
   const segment = () => broadcast.recent.find(rendition, n!);
-  if (part === undefined)
-    return segment()?.isComplete === true ? toSendable(segment()!.parts.flatMap(({ bytes }) => bytes)) : undefined;
   // A request for an announced part waits until the part is available (rfc8216bis 6.2.6). Other requests do not wait.
   if (isPartAnnounced(broadcast, rendition, n!, part))
     await waitFor(broadcast, () => segment()?.parts[part] !== undefined || segment()?.isComplete === true, {
       ms: PART_WAIT_MS,
       signal: viewing.signal,
     });
-  const bytes = segment()?.parts[part]?.bytes;
-  return bytes && toSendable(bytes);
+  return toSendable(segment()?.parts[part]?.bytes ?? []);
+}
+
+/**
+ * Returns the octets of a complete segment, or of the init segment of a run. Empty if they are not or no longer in
+ * memory, or if the rendition has a gap at this segment.
+ */
+export function segmentInMemory(
+  { init, recent }: Pick<Broadcast, "init" | "recent">,
+  rendition: string,
+  segmentOrRun: number | { run: string },
+): readonly Buffer[] {
+  if (typeof segmentOrRun !== "number") return [init(rendition, segmentOrRun.run) ?? []].flat();
+  const segment = recent.find(rendition, segmentOrRun);
+  return segment?.isComplete === true ? segment.parts.flatMap(({ bytes }) => bytes) : [];
 }
 
 function isPartAnnounced({ recent }: Broadcast, rendition: string, n: number, part: number): boolean {
@@ -111,7 +119,7 @@ function isPartAnnounced({ recent }: Broadcast, rendition: string, n: number, pa
   );
 }
 
-/** Empty: the rendition has a gap at this segment. */
+/** Undefined if there are no octets. */
 function toSendable(bytes: readonly Buffer[]): Sendable | undefined {
   if (bytes.length === 0) return undefined;
   const joinedBytes = bytes.length === 1 ? bytes[0]! : Buffer.concat(bytes);

@@ -13,6 +13,7 @@ import { openTools } from "../../media/media.testing.ts";
 import { testModel, testVideo } from "../../videos/videos.testing.ts";
 import type { Video } from "../../videos/video.ts";
 import type { LiveTimeline } from "../timeline.ts";
+import { createLivePackages } from "../package/packages.ts";
 import { positionAt, segmentsFrom } from "./timeline-position.ts";
 import { createLiveThumbnails } from "./pictures.ts";
 
@@ -54,8 +55,11 @@ const timelineOf = (segments: number, ended = false): LiveTimeline => ({
   })),
 });
 
-/** Opens a broadcast with one second of each colour; its times do not start at zero. */
-async function open(t: TestContext) {
+/**
+ * Opens a broadcast with one second of each colour; its times do not start at zero. Its segments of one second begin
+ * with key frames, unless `keyframeSeconds` is larger.
+ */
+async function open(t: TestContext, { keyframeSeconds = 1 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-pictures-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const source = await clip({
@@ -66,7 +70,7 @@ async function open(t: TestContext) {
       "[out]",
     ),
     audio: false,
-    keyframeSeconds: 1,
+    keyframeSeconds,
   });
   await runFfmpeg([
     "-i",
@@ -78,7 +82,7 @@ async function open(t: TestContext) {
     "-f",
     "hls",
     "-hls_time",
-    "0.5",
+    ...(keyframeSeconds === 1 ? ["0.5"] : ["1", "-hls_flags", "split_by_time"]),
     "-hls_list_size",
     "0",
     "-hls_segment_type",
@@ -92,16 +96,43 @@ async function open(t: TestContext) {
   const shown = { segments: 2, ended: false, missing: -1 };
   const clock = createManualClock(1_000_000);
   const scratch = join(folder, "scratch");
+  const packages = createLivePackages({ settings: { segment_seconds: 1, part_ms: 1000 } });
+  t.after(() => packages.close());
+  const bytesOf = (what: number | { run: string }) =>
+    readFileSync(join(folder, typeof what === "number" ? `${what}.m4s` : "init.mp4"));
+  /** Packages the first segments in this process. */
+  function broadcast(segments: number): void {
+    const sink = packages.open(VIDEO.uid).run({
+      id: RUN,
+      started: 0,
+      renditions: timelineOf(0).runs[0]!.renditions.slice(0, 1),
+      keyFrames: "source",
+    });
+    sink.init("source", bytesOf({ run: RUN }));
+    for (let n = 0; n < segments; n++)
+      sink.fragment({
+        rendition: "source",
+        time: 100 + n,
+        duration: 1,
+        key: true,
+        nextKey: 101 + n,
+        bytes: bytesOf(n),
+      });
+  }
   let drawn = 0;
   const pictures = createLiveThumbnails({
     tools: openTools(t),
     clock,
     folder: scratch,
-    timelineOf: async (uid) => (uid === VIDEO.uid ? timelineOf(shown.segments, shown.ended) : undefined),
-    async stored(_video, _rendition, what) {
-      if (what === shown.missing) return undefined;
-      if (typeof what === "number") drawn++;
-      return { bytes: async () => readFileSync(join(folder, typeof what === "number" ? `${what}.m4s` : "init.mp4")) };
+    packages,
+    recordings: {
+      timeline: async (uid) =>
+        uid === VIDEO.uid && shown.segments > 0 ? timelineOf(shown.segments, shown.ended) : undefined,
+      async stored(_video, _rendition, what) {
+        if (what === shown.missing || shown.segments === 0) return undefined;
+        if (typeof what === "number") drawn++;
+        return { bytes: async () => bytesOf(what) };
+      },
     },
   });
   const [still, moving] = pictures.wrap(
@@ -141,7 +172,7 @@ async function open(t: TestContext) {
     assert.deepEqual(readdirSync(scratch), []);
     return answer;
   }
-  return { get, getGif, shown, clock, drawn: () => drawn };
+  return { get, getGif, shown, broadcast, clock, drawn: () => drawn };
 }
 
 async function look(folder: string, jpeg: Buffer): Promise<{ size: string; colour: string }> {
@@ -181,6 +212,23 @@ test(
   },
 );
 
+test("a running broadcast has a thumbnail before its first segment has been stored", needsFfmpeg, async (t) => {
+  const { get, getGif, shown, broadcast } = await open(t);
+  shown.segments = 0;
+  broadcast(2);
+  assert.equal((await get()).colour, "green");
+  assert.equal((await get("time=0.5s")).colour, "red");
+  assert.deepEqual((await getGif("duration=2s&fps=5")).colours, ["red", "green"]);
+});
+
+test("decodes from an earlier segment if there is no key frame in the requested one", needsFfmpeg, async (t) => {
+  const { get, getGif, shown } = await open(t, { keyframeSeconds: 60 });
+  shown.segments = 3;
+  assert.equal((await get()).colour, "blue");
+  assert.equal((await get("time=1.5s")).colour, "green");
+  assert.deepEqual((await getGif("time=1s&duration=2s&fps=5")).colours, ["green", "blue"]);
+});
+
 test("a live thumbnail stays for a minute while newer frames cannot be decoded", needsFfmpeg, async (t) => {
   const { get, shown, clock } = await open(t);
   assert.equal((await get()).colour, "green");
@@ -197,8 +245,8 @@ test("reports that recording is off, not that nothing was broadcast", async () =
   const input = { ...VIDEO, uid: VIDEO.liveInput!, state: "pendingupload" as const };
   const parts = {
     tools: {} as never,
-    stored: async () => undefined,
-    timelineOf: async () => undefined,
+    packages: { of: () => undefined },
+    recordings: { timeline: async () => undefined, stored: async () => undefined },
     folder: tmpdir(),
     clock: createManualClock(0),
   };

@@ -4,23 +4,28 @@ import { Readable } from "node:stream";
 import { type Clock, UserError } from "../../../kernel/index.ts";
 import type { DeliveryRoute, DeliveryContext } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
-import type { MediaTools } from "../../media/index.ts";
+import { MediaRunError, type MediaTools } from "../../media/index.ts";
 import type { MediaModel } from "../../model.ts";
 import { createScratch } from "../../scratch.ts";
 import { createImageQueue, createStills, type ImageRequest, readImageRequest } from "../../thumbnails/index.ts";
 import type { Video } from "../../videos/index.ts";
+import type { Broadcast } from "../package/broadcast.ts";
+import { segmentInMemory } from "../package/pieces.ts";
 import type { LiveTimeline } from "../timeline.ts";
-import { durationOf, type TimelinePosition, positionAt, segmentsFrom } from "./timeline-position.ts";
+import { durationOf, type TimelinePosition, positionAt, positionBefore, segmentsFrom } from "./timeline-position.ts";
 
 interface LiveThumbnailsDeps {
   tools: MediaTools;
-  timelineOf(video: string): Promise<LiveTimeline | undefined>;
-  /** Returns a segment, or the init segment of a run. */
-  stored(
-    video: string,
-    rendition: string,
-    segmentOrRun: number | { run: string },
-  ): Promise<{ bytes(): Promise<Buffer> } | undefined>;
+  packages: { of(video: string): Pick<Broadcast, "timeline" | "init" | "recent"> | undefined };
+  recordings: {
+    timeline(video: string): Promise<LiveTimeline | undefined>;
+    /** Returns a segment, or the init segment of a run. */
+    stored(
+      video: string,
+      rendition: string,
+      segmentOrRun: number | { run: string },
+    ): Promise<{ bytes(): Promise<Buffer> } | undefined>;
+  };
   /** True if broadcasts of an input are recorded. Default: always true. */
   isRecorded?(input: string): Promise<boolean>;
   /** For temporary files while rendering. */
@@ -47,13 +52,18 @@ const STALE_MS = 60_000;
 const CACHE_SECONDS = 3600;
 const MAX_CACHED_IMAGES = 300;
 const MAX_CACHED_OCTETS = 32 * 1024 * 1024;
+/**
+ * If no frame can be decoded, decoding starts this many segments earlier: a segment has no key frame if the source
+ * sends them rarely.
+ */
+const EARLIER_SEGMENTS = [0, 1, 5];
 /** Larger segments are not read for an image: a segment at the highest bitrate has a tenth of this size. */
 const MAX_SEGMENT_OCTETS = 128 * 1024 * 1024;
 
 export function createLiveThumbnails({
   tools,
-  timelineOf,
-  stored,
+  packages,
+  recordings,
   isRecorded = async () => true,
   folder,
   clock,
@@ -63,18 +73,55 @@ export function createLiveThumbnails({
   const queue = createImageQueue();
   const imageCache = createImageCache({ most: MAX_CACHED_IMAGES, octets: MAX_CACHED_OCTETS });
 
+  /**
+   * A running broadcast is read from this process; after its end the recording is used, which may have fewer segments.
+   */
+  async function timelineOf(video: string): Promise<LiveTimeline | undefined> {
+    const packagedTimeline = packages.of(video)?.timeline();
+    if (packagedTimeline?.ended === false) return packagedTimeline;
+    return (await recordings.timeline(video)) ?? packagedTimeline;
+  }
+
+  /** Memory comes first: a segment is announced before it has been stored. */
+  async function octetsOf(
+    video: string,
+    rendition: string,
+    segmentOrRun: number | { run: string },
+  ): Promise<readonly Buffer[] | undefined> {
+    const broadcast = packages.of(video);
+    const parts = broadcast === undefined ? [] : segmentInMemory(broadcast, rendition, segmentOrRun);
+    if (parts.length > 0) return parts;
+    const storedBytes = await (await recordings.stored(video, rendition, segmentOrRun))?.bytes();
+    return storedBytes && [storedBytes];
+  }
+
   async function drawImage(timeline: LiveTimeline, position: TimelinePosition, image: ImageRequest): Promise<Buffer> {
+    let decodedFrom: TimelinePosition | undefined;
+    for (const segments of EARLIER_SEGMENTS) {
+      const from = positionBefore(timeline, position, segments);
+      if (from.n === decodedFrom?.n) break;
+      decodedFrom = from;
+      const bytes = await drawFrom(timeline, from, image);
+      if (bytes !== undefined) return bytes;
+    }
+    throw streamErrors.imageFailed({ reason: "its frames cannot be decoded at this position" });
+  }
+
+  /** Undefined if no frame can be decoded. */
+  async function drawFrom(
+    timeline: LiveTimeline,
+    position: TimelinePosition,
+    image: ImageRequest,
+  ): Promise<Buffer | undefined> {
     const { run, rendition, offset } = position;
     const { segments, duration } = segmentsFrom(timeline, position, image.motion?.duration ?? 0.001);
     const pieces: Buffer[] = [];
     for (const segmentOrRun of [{ run: run.id }, ...segments]) {
-      const bytes = await (await stored(timeline.video, rendition.name, segmentOrRun))?.bytes();
-      if (
-        bytes === undefined ||
-        bytes.length + pieces.reduce((sum, { length }) => sum + length, 0) > MAX_SEGMENT_OCTETS
-      )
-        throw streamErrors.imageFailed({ reason: "this part is not stored" });
-      pieces.push(bytes);
+      const parts = await octetsOf(timeline.video, rendition.name, segmentOrRun);
+      if (parts === undefined) throw streamErrors.imageFailed({ reason: "this part is not stored" });
+      pieces.push(...parts);
+      if (pieces.reduce((sum, { length }) => sum + length, 0) > MAX_SEGMENT_OCTETS)
+        throw streamErrors.imageFailed({ reason: "this part is too large" });
     }
     const { path: workPath, remove } = await scratch.create("picture");
     const path = join(workPath, "segment.mp4");
@@ -84,6 +131,9 @@ export function createLiveThumbnails({
         ...image,
         time: offset,
       });
+    } catch (err) {
+      if (isUndecodable(err)) return undefined;
+      throw err;
     } finally {
       await remove();
     }
@@ -148,6 +198,12 @@ export function createLiveThumbnails({
       ),
   };
 }
+
+/** False if ffmpeg exceeded a limit: decoding more segments would take even longer. */
+const isUndecodable = (err: unknown): boolean =>
+  err instanceof UserError &&
+  err.kind === "imageFailed" &&
+  (!(err.cause instanceof MediaRunError) || err.cause.reason === "failed");
 
 /** Once the recording has a file, images are generated from it, as for every other video. */
 const mayBeLive = ({ liveInput, model, uid }: Video): boolean =>

@@ -42,6 +42,23 @@ export function positionAt(
   return { run, rendition: videoRenditionOf(found, run, height)!, n: found.n, offset };
 }
 
+/** Returns the same moment, as an offset in a segment up to `count` segments earlier of the same run and rendition. */
+export function positionBefore(
+  { segments }: LiveTimeline,
+  position: TimelinePosition,
+  count: number,
+): TimelinePosition {
+  const { rendition } = position;
+  const found = segments.findIndex(({ n }) => n === position.n);
+  let earlier = position;
+  for (const segment of segments.slice(Math.max(0, found - count), found).toReversed()) {
+    const length = segment.durations[rendition.name] ?? 0;
+    if (length <= 0 || segment.run !== segments[found]!.run) break;
+    earlier = { ...earlier, n: segment.n, offset: earlier.offset + length };
+  }
+  return earlier;
+}
+
 /**
  * Returns the segment at the given time and those that follow it in the same run and rendition, until they cover
  * `seconds` or the run ends.

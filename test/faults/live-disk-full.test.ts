@@ -9,7 +9,7 @@ import { push, rtmp } from "./live/publishers.ts";
 import { readRuns } from "./live/recorded.ts";
 import { startLiveServer, type Input } from "./live/server.ts";
 import { uploadForm } from "./stream/senders.ts";
-import { until, videoOf } from "./stream/server.ts";
+import { until, waitForFinalState } from "./stream/server.ts";
 import { continueWatching } from "./stream/viewer.ts";
 
 test(
@@ -24,7 +24,7 @@ test(
     });
     const file = await clip({ seconds: 40, fps: "25", keyframeSeconds: 1 });
     const watched = await uploadForm(server, await clip());
-    await until(async () => (await videoOf(server, watched)).readyToStream, "the video is playable");
+    assert.equal((await waitForFinalState(server, watched)).status.state, "ready");
     const viewer = continueWatching(server.ready.url, watched);
     const show = await server.input("full");
     const publisher = push(t, file, rtmp(show));

@@ -32,7 +32,7 @@ test(
     const uid = await uploadForm(front, source);
     const encoding = () => processesOf(objects, "ffmpeg").length > 0;
     const viewer = until(async () => (await videoOf(front, uid)).readyToStream, "the video is playable").then(() =>
-      continueWatching(playback.ready.url, uid),
+      continueWatching(playback.ready.url, uid, { mayAbortOnce: true }),
     );
     await until(
       async () => encoding() && Number((await videoOf(front, uid)).status.pctComplete) > 5,

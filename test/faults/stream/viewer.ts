@@ -26,16 +26,6 @@ export function get(url: string, signal?: AbortSignal): Promise<Got> {
   });
 }
 
-/** Requests a segment again if its response is aborted, as players do: another process may have stored it meanwhile. */
-async function getSegment(url: string): Promise<Got> {
-  try {
-    return await get(url);
-  } catch (err) {
-    if (!(err instanceof Error && err.message === "aborted")) throw err;
-    return get(url);
-  }
-}
-
 async function list(url: string): Promise<string> {
   const { status, body } = await get(url);
   assert.equal(status, 200, `${url}: ${body.toString().slice(0, 300)}`);
@@ -73,13 +63,41 @@ export async function segmentsOf(url: string, id: string): Promise<Map<string, s
 
 export interface Viewer {
   /** Stops the viewer. Rejects if any of its requests failed. */
-  stop(): Promise<{ requests: number; slowestMs: number }>;
+  stop(): Promise<{ requests: number; slowestMs: number; abortedResponses: number }>;
+}
+
+interface WatchingOptions {
+  pauseMs?: number;
+  /**
+   * True for a video that several processes encode: a response that has begun is aborted if another process stores
+   * other octets of the segment, and players request it again. The stored octets never change, so a second abort of the
+   * same segment rejects. Default: no response may be aborted.
+   */
+  mayAbortOnce?: boolean;
 }
 
 /** Returns a viewer that watches a video repeatedly from its manifest to its last segment, in all renditions. */
-export function continueWatching(url: string, id: string, pauseMs = 20): Viewer {
+export function continueWatching(
+  url: string,
+  id: string,
+  { pauseMs = 20, mayAbortOnce = false }: WatchingOptions = {},
+): Viewer {
   const stopping = new AbortController();
-  const figures = { requests: 0, slowestMs: 0 };
+  const figures = { requests: 0, slowestMs: 0, abortedResponses: 0 };
+  const abortedSegments = new Set<string>();
+
+  async function getSegment(segment: string): Promise<Got> {
+    try {
+      return await get(segment);
+    } catch (err) {
+      const isAborted = err instanceof Error && err.message === "aborted";
+      if (!isAborted || !mayAbortOnce || abortedSegments.has(segment)) throw err;
+      abortedSegments.add(segment);
+      figures.abortedResponses = abortedSegments.size;
+      return getSegment(segment);
+    }
+  }
+
   async function watch() {
     while (!stopping.signal.aborted) {
       for (const segments of (await segmentsOf(url, id)).values()) {

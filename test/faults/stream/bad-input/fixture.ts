@@ -52,7 +52,7 @@ export function openBadInput(): BadInputFixture {
     objects = join(server.dataDirectory, "objects");
     good = await uploadForm(server, await clip({ seconds: 6 }));
     assert.equal((await waitForFinalState(server, good)).status.state, "ready");
-    viewer = continueWatching(server.ready.url, good, 50);
+    viewer = continueWatching(server.ready.url, good, { pauseMs: 50 });
     quiet = descriptors();
   });
   after(() => scope.close());

@@ -11,6 +11,11 @@ import type { Job, JobContext, Jobs, WorkOptions } from "./port.ts";
 export const NOON = Date.UTC(2026, 0, 1, 12);
 /** Poll interval and grace period that exceed every test, in milliseconds. */
 export const NEVER = 3_600_000;
+/**
+ * Lease for tests that advance the clock in order to wait, in milliseconds: while a slow database claims a job, they
+ * may advance it by more than 30 s.
+ */
+export const LONG_LEASE_MS = 365 * 24 * 3_600_000;
 
 /** Opens the job queue of a single process. */
 export const openJobs = async (engine: TestEngine, t: TestContext, clock?: Clock): Promise<Jobs> =>
@@ -62,6 +67,16 @@ export function controlled() {
     });
   return { started, run, nth: async (n: number) => (await until(() => started.length >= n), started[n - 1]!) };
 }
+
+/**
+ * Advances the clock in steps until the condition is met. Checks it before each step: a job that has started keeps the
+ * time at which it was claimed.
+ */
+export const advanceUntil = (
+  clock: { advance(ms: number): void },
+  stepMs: number,
+  check: () => boolean | Promise<boolean>,
+): Promise<void> => until(async () => (await check()) || (clock.advance(stepMs), false));
 
 /** Defaults: one job at a time, a lease of 30 s, a poll each second. */
 export const workOptions = (more: Partial<WorkOptions> = {}): WorkOptions => ({

@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock } from "../../kernel/index.ts";
 import { isStoreError } from "../errors.ts";
 import { createJobsTable, reclaimJobs } from "./jobs-table.ts";
-import { controlled, NOON, openJobsDatabase, statusOf, until, workOptions } from "./jobs.testing.ts";
+import { advanceUntil, controlled, NOON, openJobsDatabase, statusOf, until, workOptions } from "./jobs.testing.ts";
 
 /** Tests leases of running jobs on every engine: renewal, expiry, takeover by another process. */
 export function jobLeasesConformance(engine: TestEngine): void {
@@ -21,8 +21,10 @@ export function jobLeasesConformance(engine: TestEngine): void {
       for (let step = 0; step < 10; step++) {
         const before = (await leaseOf(id))!;
         clock.advance(3000);
-        // The process may begin to wait for its next renewal only after the clock was advanced.
-        await until(async () => (await leaseOf(id))! > before || (clock.advance(10), false));
+        // The process may begin to wait for its next renewal only after the clock was advanced. A second more is
+        // enough; without a limit, a slow database would let the lease expire.
+        const latest = clock.now() + 1000;
+        await until(async () => (await leaseOf(id))! > before || (clock.now() < latest && clock.advance(10), false));
       }
       assert.deepEqual([other.started.length, job.context.signal.aborted], [0, false]);
       job.succeed();
@@ -42,7 +44,7 @@ export function jobLeasesConformance(engine: TestEngine): void {
       );
       const stale = await first.nth(1);
       quick.work("a", workOptions({ leaseMs: 9000 }), second.run);
-      await until(() => (clock.advance(1000), second.started.length === 1));
+      await advanceUntil(clock, 1000, () => second.started.length === 1);
       assert.ok(clock.now() > NOON + 9000);
       const current = second.started[0]!;
       assert.deepEqual([current.id, current.attempt], [id, 2]);
@@ -93,7 +95,7 @@ export function jobLeasesConformance(engine: TestEngine): void {
       slow.work("a", workOptions({ leaseMs: 9000 }), first.run);
       const stale = await first.nth(1);
       quick.work("a", workOptions({ leaseMs: 9000 }), second.run);
-      await until(() => (clock.advance(1000), second.started.length === 1));
+      await advanceUntil(clock, 1000, () => second.started.length === 1);
       // The first process resumes before its own clock reaches the end of the lease: the heartbeat detects the loss.
       slowClock.advance(3000);
       await until(() => stale.context.signal.aborted);
@@ -110,7 +112,7 @@ export function jobLeasesConformance(engine: TestEngine): void {
       dead.work("a", workOptions(), first.run);
       await first.nth(1);
       alive.work("a", workOptions(), second.run);
-      await until(async () => (clock.advance(1000), (await statusOf(alive, id)) === "failed"));
+      await advanceUntil(clock, 1000, async () => (await statusOf(alive, id)) === "failed");
       assert.equal(second.started.length, 0);
       assert.match((await alive.get(id))!.error!, /disappeared/);
     });
@@ -131,7 +133,7 @@ export function jobLeasesConformance(engine: TestEngine): void {
   });
 
   test("a job in its last attempt does not fail while its lease is valid", async (t) => {
-    const { create } = await openJobsDatabase(engine, t);
+    const { create, leaseOf } = await openJobsDatabase(engine, t);
     const clock = createManualClock(NOON);
     const [mine, other] = [await create(clock), await create(clock)];
     const [first, second] = [controlled(), controlled()];
@@ -140,9 +142,13 @@ export function jobLeasesConformance(engine: TestEngine): void {
     const running = await first.nth(1);
     other.work("a", workOptions({ concurrency: 2 }), second.run);
     await mine.enqueue("a", 2);
-    // The other process polls every second and claims any available job. Small steps: the first process needs time to
-    // renew its lease.
-    await until(() => (clock.advance(50), second.started.length === 1));
+    // The other process polls every second and claims any available job. The clock waits for the first process, which
+    // renews its lease of 30 s after a third of that time.
+    await until(async () => {
+      if (second.started.length === 1) return true;
+      if ((await leaseOf(id))! > clock.now() + 15_000) clock.advance(50);
+      return false;
+    });
     second.started[0]!.succeed();
     assert.equal(await statusOf(mine, id), "running");
     running.succeed();

@@ -32,7 +32,7 @@ export interface CreateServerOptions {
   dataDir?: string;
   /** Simulates failures for this percentage of the recipients of outgoing messages. The same `seed` repeats them. */
   chaos?: { percent: number; seed?: number };
-  /** Startup timeout in milliseconds. Default 30,000. */
+  /** Startup timeout in milliseconds. Default 60,000. */
   startTimeout?: number;
 }
 

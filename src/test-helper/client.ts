@@ -17,7 +17,7 @@ let host: HostProcess | undefined;
 
 /** See api.ts. */
 export async function createServer(options: CreateServerOptions = {}): Promise<TestServer> {
-  const { dir = ".", config = [], startTimeout = 30_000, ...rest } = options;
+  const { dir = ".", config = [], startTimeout = 60_000, ...rest } = options;
   const params = { cwd: resolve(dir), configs: [config].flat(), env: { ...process.env }, ...rest };
   if (host?.isRunning === true)
     try {

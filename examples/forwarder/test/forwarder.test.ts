@@ -3,6 +3,8 @@ import { after, afterEach, before, test } from "node:test";
 import { createServer, type TestServer } from "reelpost/test";
 
 const ADDRESS = "support@example.net";
+/** The default of 5 seconds is too short on a busy machine. */
+const WAIT = { timeout: 60_000 };
 let server: TestServer;
 
 before(async () => {
@@ -22,9 +24,9 @@ test("forwards mail from a known sender and replies to it", async () => {
     ["team@example.net"],
   );
   assert.equal(replies.length, 1);
-  const forwarded = await server.inbox.waitFor({ cause: id, to: "team@example.net" });
+  const forwarded = await server.inbox.waitFor({ cause: id, to: "team@example.net" }, WAIT);
   assert.equal(forwarded.headers.find(({ name }) => name === "x-original-recipient")?.value, ADDRESS);
-  const reply = await server.inbox.waitFor({ cause: id, to: "ada@example.com", kind: "replied" });
+  const reply = await server.inbox.waitFor({ cause: id, to: "ada@example.com", kind: "replied" }, WAIT);
   assert.equal(reply.subject, "Re: Printer");
 });
 

@@ -2,15 +2,15 @@ import { supportedDate } from "../project/config/compatibility.ts";
 import type { Binding, WorkerModule, WorkerScript } from "../scripts/script.ts";
 import { MAIL_ENTRYPOINT, RUN_SCRIPT } from "./inside/shared.ts";
 import {
-  AI,
-  ANALYTICS,
-  MAIL,
+  AI_MODULE,
+  ANALYTICS_MODULE,
+  MAIL_MODULE,
   OBJECT_NAMESPACES_MODULE,
-  RATE_LIMIT,
-  SCRIPT_RUNNER,
-  SECRETS_STORE,
-  SEND_EMAIL,
-  SERVICE_WORKER,
+  RATE_LIMIT_MODULE,
+  SCRIPT_RUNNER_MODULE,
+  SECRETS_STORE_MODULE,
+  SEND_EMAIL_MODULE,
+  SERVICE_WORKER_MODULE,
   STREAM_MODULE,
   type IsolateModules,
 } from "./isolate-modules.ts";
@@ -150,7 +150,7 @@ function userWorker(script: WorkerScript, isolateModules: IsolateModules, embed:
 function moduleList(script: WorkerScript, isolateModules: IsolateModules, embed: Embed): string {
   const main = text(specifier(script.main));
   const bindsNamespaces = script.bindings.some(({ type }) => type === "durable_object_namespace");
-  const entry = `${bindsNamespaces ? `import ${text(OBJECT_NAMESPACES_MODULE)};\n` : ""}import { mailEntrypoint } from ${text(MAIL)};
+  const entry = `${bindsNamespaces ? `import ${text(OBJECT_NAMESPACES_MODULE)};\n` : ""}import { mailEntrypoint } from ${text(MAIL_MODULE)};
 import * as user from ${main};
 export * from ${main};
 export default user.default;
@@ -170,8 +170,8 @@ export const ${MAIL_ENTRYPOINT} = mailEntrypoint(user.default, ${JSON.stringify(
  */
 function scriptModules(script: WorkerScript, isolateModules: IsolateModules, embed: Embed): string {
   const main = specifier(script.main).slice(2);
-  const entry = `import { mailEntrypoint } from ${text(MAIL)};
-import { runScript } from ${text(SERVICE_WORKER)};
+  const entry = `import { mailEntrypoint } from ${text(MAIL_MODULE)};
+import { runScript } from ${text(SERVICE_WORKER_MODULE)};
 import source from ${text(SCRIPT)};
 const worker = runScript(source, ${text(main)});
 export default worker;
@@ -185,7 +185,7 @@ export const ${MAIL_ENTRYPOINT} = mailEntrypoint(worker, ${JSON.stringify(tailOp
 }
 
 const SCRIPT = "./__reelpost_script.txt";
-const runnerBinding = () => `(name = ${text(RUN_SCRIPT)}, wrapped = (moduleName = ${text(SCRIPT_RUNNER)}))`;
+const runnerBinding = () => `(name = ${text(RUN_SCRIPT)}, wrapped = (moduleName = ${text(SCRIPT_RUNNER_MODULE)}))`;
 
 /**
  * A script cannot import its bindings, so disallowing that import does not affect it; the wrapper passes the bindings
@@ -267,15 +267,15 @@ function bindingConfig(binding: Binding, script: WorkerScript): string {
     case "service":
       return `(${name}, service = ${text(serviceName(binding))})`;
     case "analytics_engine":
-      return wrappedBinding(ANALYTICS, binding);
+      return wrappedBinding(ANALYTICS_MODULE, binding);
     case "ratelimit":
-      return wrappedBinding(RATE_LIMIT, binding);
+      return wrappedBinding(RATE_LIMIT_MODULE, binding);
     case "ai":
-      return wrappedBinding(AI, binding);
+      return wrappedBinding(AI_MODULE, binding);
     case "secrets_store_secret":
-      return wrappedBinding(SECRETS_STORE, binding);
+      return wrappedBinding(SECRETS_STORE_MODULE, binding);
     case "send_email":
-      return wrappedBinding(SEND_EMAIL, binding);
+      return wrappedBinding(SEND_EMAIL_MODULE, binding);
     case "durable_object_namespace":
       return objectBinding(binding, text);
   }

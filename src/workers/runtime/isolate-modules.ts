@@ -28,22 +28,22 @@ export interface IsolateModules {
 export const OBJECT_CALLS_MODULE = "object-calls.js";
 export const REMOTE_OBJECTS_MODULE = "remote-objects.js";
 export const SHARED_MODULE = "./__reelpost_shared.js";
-const MESSAGE = "./__reelpost_message.js";
-const V8_VALUE = "./__reelpost_v8_value.js";
-const QUEUE_BATCH = "./__reelpost_queue_batch.js";
-const TAIL_EVENTS = "./__reelpost_tail_events.js";
+const MESSAGE_MODULE = "./__reelpost_message.js";
+const V8_VALUE_MODULE = "./__reelpost_v8_value.js";
+const QUEUE_BATCH_MODULE = "./__reelpost_queue_batch.js";
+const TAIL_EVENTS_MODULE = "./__reelpost_tail_events.js";
 export const OBJECT_NAMESPACES_MODULE = "./__reelpost_object_namespaces.js";
-export const MAIL = "./__reelpost_mail.js";
-const LISTENERS = "./__reelpost_listeners.js";
-export const SERVICE_WORKER = "./__reelpost_service_worker.js";
-export const SEND_EMAIL = "reelpost-internal:send-email";
+export const MAIL_MODULE = "./__reelpost_mail.js";
+const LISTENERS_MODULE = "./__reelpost_listeners.js";
+export const SERVICE_WORKER_MODULE = "./__reelpost_service_worker.js";
+export const SEND_EMAIL_MODULE = "reelpost-internal:send-email";
 export const STREAM_MODULE = "reelpost-internal:stream";
-export const RATE_LIMIT = "reelpost-internal:rate-limit";
-export const ANALYTICS = "reelpost-internal:analytics";
-export const SECRETS_STORE = "reelpost-internal:secrets-store";
-export const AI = "reelpost-internal:ai";
-export const SCRIPT_RUNNER = "reelpost-internal:run-script";
-const SHARED_INTERNAL = "reelpost-internal:shared";
+export const RATE_LIMIT_MODULE = "reelpost-internal:rate-limit";
+export const ANALYTICS_MODULE = "reelpost-internal:analytics";
+export const SECRETS_STORE_MODULE = "reelpost-internal:secrets-store";
+export const AI_MODULE = "reelpost-internal:ai";
+export const SCRIPT_RUNNER_MODULE = "reelpost-internal:run-script";
+const INTERNAL_SHARED_MODULE = "reelpost-internal:shared";
 
 export function loadIsolateModules(): IsolateModules {
   const folder = readFolder();
@@ -51,27 +51,30 @@ export function loadIsolateModules(): IsolateModules {
   return {
     beside: [
       { name: SHARED_MODULE, source: sourceOf("shared") },
-      { name: MESSAGE, source: rewriteImports(sourceOf("message")) },
-      { name: V8_VALUE, source: sourceOf("v8-value") },
-      { name: QUEUE_BATCH, source: rewriteImports(sourceOf("queue-batch")) },
-      { name: TAIL_EVENTS, source: rewriteImports(sourceOf("tail-events")) },
-      { name: MAIL, source: rewriteImports(sourceOf("mail-entry")) },
+      { name: MESSAGE_MODULE, source: rewriteImports(sourceOf("message")) },
+      { name: V8_VALUE_MODULE, source: sourceOf("v8-value") },
+      { name: QUEUE_BATCH_MODULE, source: rewriteImports(sourceOf("queue-batch")) },
+      { name: TAIL_EVENTS_MODULE, source: rewriteImports(sourceOf("tail-events")) },
+      { name: MAIL_MODULE, source: rewriteImports(sourceOf("mail-entry")) },
       { name: OBJECT_NAMESPACES_MODULE, source: sourceOf("object-namespaces") },
     ],
     forScripts: [
-      { name: LISTENERS, source: rewriteImports(sourceOf("listeners")) },
-      { name: SERVICE_WORKER, source: rewriteImports(sourceOf("service-worker")) },
+      { name: LISTENERS_MODULE, source: rewriteImports(sourceOf("listeners")) },
+      { name: SERVICE_WORKER_MODULE, source: rewriteImports(sourceOf("service-worker")) },
     ],
     internal: [
-      { name: SHARED_INTERNAL, source: sourceOf("shared") },
-      { name: "cloudflare-internal:email", source: rewriteImports(sourceOf("cloudflare-email"), SHARED_INTERNAL) },
-      { name: SEND_EMAIL, source: rewriteImports(sourceOf("send-email"), SHARED_INTERNAL) },
+      { name: INTERNAL_SHARED_MODULE, source: sourceOf("shared") },
+      {
+        name: "cloudflare-internal:email",
+        source: rewriteImports(sourceOf("cloudflare-email"), INTERNAL_SHARED_MODULE),
+      },
+      { name: SEND_EMAIL_MODULE, source: rewriteImports(sourceOf("send-email"), INTERNAL_SHARED_MODULE) },
       { name: STREAM_MODULE, source: sourceOf("stream") },
-      { name: RATE_LIMIT, source: sourceOf("rate-limit") },
-      { name: ANALYTICS, source: sourceOf("analytics") },
-      { name: AI, source: sourceOf("ai") },
-      { name: SECRETS_STORE, source: sourceOf("secrets-store") },
-      { name: SCRIPT_RUNNER, source: sourceOf("run-script") },
+      { name: RATE_LIMIT_MODULE, source: sourceOf("rate-limit") },
+      { name: ANALYTICS_MODULE, source: sourceOf("analytics") },
+      { name: AI_MODULE, source: sourceOf("ai") },
+      { name: SECRETS_STORE_MODULE, source: sourceOf("secrets-store") },
+      { name: SCRIPT_RUNNER_MODULE, source: sourceOf("run-script") },
     ],
     tail: [
       { name: "./tail.js", source: rewriteImports(sourceOf("tail")) },
@@ -136,11 +139,11 @@ const fileOf = (name: string) =>
 const rewriteImports = (source: string, shared = SHARED_MODULE) => {
   const names: Record<string, string> = {
     shared,
-    message: MESSAGE,
-    listeners: LISTENERS,
-    "v8-value": V8_VALUE,
-    "queue-batch": QUEUE_BATCH,
-    "tail-events": TAIL_EVENTS,
+    message: MESSAGE_MODULE,
+    listeners: LISTENERS_MODULE,
+    "v8-value": V8_VALUE_MODULE,
+    "queue-batch": QUEUE_BATCH_MODULE,
+    "tail-events": TAIL_EVENTS_MODULE,
   };
   return source.replace(
     /"\.\/(shared|message|listeners|v8-value|queue-batch|tail-events)\.(?:ts|js)"/g,

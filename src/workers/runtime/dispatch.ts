@@ -24,7 +24,7 @@ export type DispatchResult = Omit<EmailOutcome, "ended" | "waitUntilSettled"> & 
 /** The verdict is missing if the handler was interrupted. */
 export type QueueResult = DispatchResult & Partial<QueueVerdict>;
 
-interface DispatchClient {
+export interface DispatchClient {
   /**
    * Rejects if no response arrives because the process died or closed the connection. Resolves with undefined after
    * `wallMs`.

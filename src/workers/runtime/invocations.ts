@@ -31,7 +31,7 @@ interface LiveInvocation {
   readonly ended: Promise<Invocation>;
 }
 
-interface Invocations {
+export interface Invocations {
   /** A `lingering` invocation (a WebSocket) does not block draining. */
   begin(event: Invocation["event"], options?: { lingering?: boolean }): LiveInvocation;
   /** Processes a tail batch of this process. */

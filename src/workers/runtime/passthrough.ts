@@ -11,7 +11,7 @@ import type { InvocationOutcome } from "./port.ts";
 import { RAY_HEADER } from "./tail-items.ts";
 import { forwardRequestBody } from "./upload.ts";
 
-interface Passthrough {
+export interface Passthrough {
   /** Resolves when the response has ended; responds with 502/503 if the process dies before responding. */
   fetch(id: string, request: IncomingMessage, response: ServerResponse): Promise<InvocationOutcome>;
   /**

@@ -54,7 +54,7 @@ export interface ProcessWatch {
   stop(): void;
 }
 
-interface RunningInvocation {
+export interface RunningInvocation {
   /** A WebSocket message from the client has been answered: the next one gets the full limit. */
   answered(): void;
   ended(): void;

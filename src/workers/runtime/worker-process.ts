@@ -6,11 +6,10 @@ import type { WorkerScript } from "../scripts/script.ts";
 import type { Site } from "./response-headers.ts";
 import { startBindingServer, type SocketServer } from "./binding-server.ts";
 import { generateConfig, type Sockets } from "./capnp.ts";
-import { createDispatchClient, type DispatchResult, type QueueResult } from "./dispatch.ts";
+import { createDispatchClient } from "./dispatch.ts";
 import { startEgressProxy } from "./egress/proxy.ts";
 import type { EgressCheck } from "./egress/policy.ts";
 import type { ClientOf } from "./client.ts";
-import { fetchEvent } from "./fetch-event.ts";
 import type { IsolateModules } from "./isolate-modules.ts";
 import { createInvocations, identityOf } from "./invocations.ts";
 import type { Identities } from "./identities.ts";
@@ -18,12 +17,13 @@ import { objectsPath, type Launcher, type WorkerdProcess } from "./launch.ts";
 import type { LiveMessages } from "./live-messages.ts";
 import { createHttpPassthrough } from "./passthrough.ts";
 import type { Invocation, InvocationOutcome, WorkerUsage } from "./port.ts";
+import { createProcessEvents } from "./process-events.ts";
 import type { WorkerProcess } from "./process-port.ts";
 import type { RunFolders } from "./run-folders.ts";
 import { OBJECTS_ENTRYPOINT } from "./remote-bindings.ts";
 import { DEFAULT_ENTRYPOINT } from "./service-calls/entrypoints.ts";
 import { createProcessEntrypoints } from "./service-calls/process-entrypoints.ts";
-import { createStackMapper, mapException } from "./stacks.ts";
+import { createStackMapper } from "./stacks.ts";
 import { isAlarm, isObjectEvent } from "./tail-items.ts";
 import {
   createUsageMeter,
@@ -32,7 +32,7 @@ import {
   readMainThreadUs,
   type UsageMeter,
 } from "./usage-meter.ts";
-import { readProcessUsage, watchProcess, type RuntimeLimits } from "./watchdog.ts";
+import { readProcessUsage, watchProcess, type RunningInvocation, type RuntimeLimits } from "./watchdog.ts";
 
 /** Shared by all worker processes of a server. */
 export interface WorkerProcessDeps {
@@ -98,7 +98,6 @@ export async function startWorkerProcess(
   });
   let lastUsed = performance.now();
   let isRetired = false;
-  let longRuns = 0;
   let death: InvocationOutcome | undefined;
 
   const socketNames: Sockets = {
@@ -270,14 +269,24 @@ export async function startWorkerProcess(
     );
   }
 
-  /** Counts a running invocation. */
-  async function runCounted<Result>(run: () => Promise<Result>): Promise<Result> {
-    const runningInvocation = watch!.begin();
+  /** Counts a running invocation until ended() is called. */
+  function beginRun(options?: { longLived?: boolean }): RunningInvocation {
+    const { answered, ended } = watch!.begin(options);
     lastUsed = performance.now();
+    return {
+      answered,
+      ended() {
+        lastUsed = performance.now();
+        ended();
+      },
+    };
+  }
+
+  async function runCounted<Result>(run: () => Promise<Result>): Promise<Result> {
+    const runningInvocation = beginRun();
     try {
       return await run();
     } finally {
-      lastUsed = performance.now();
       runningInvocation.ended();
     }
   }
@@ -285,33 +294,24 @@ export async function startWorkerProcess(
   const waitForDrain = async () => void (await Promise.all([invocations.drained(), entrypoints.drained()]));
 
   const { pid } = workerd;
-  /** Resolves with the outcome of a dispatch, including failures. */
-  async function answerOf<Result extends DispatchResult>(
-    wallMs: number,
-    send: (wallMs: number) => Promise<Result | undefined>,
-  ): Promise<Result | DispatchResult> {
-    try {
-      const answer = await send(wallMs);
-      if (answer === undefined) {
-        const message = `Worker exceeded wall time limit of ${wallMs} ms.`;
-        // Without a usage sample, waiting and looping are indistinguishable; a looping process would never respond
-        // again.
-        if (readProcessUsage(pid) === undefined) kill("exceededWallTime", message);
-        return { outcome: "exceededWallTime", exception: { name: "Error", message } };
-      }
-      // The kernel limit takes effect before the next sample: a failed allocation means that the memory limit has been
-      // exceeded.
-      if (/\ballocation failed|out of memory/i.test(answer.exception?.message ?? "")) {
-        watch!.sample();
-        if (death !== undefined) return death;
-      }
-      return answer.exception === undefined
-        ? answer
-        : { ...answer, exception: mapException(answer.exception, mapStack) };
-    } catch (err) {
-      return findExitCause(err);
-    }
-  }
+  const events = createProcessEvents({
+    pid,
+    dispatch,
+    passthrough,
+    invocations,
+    messages,
+    limits,
+    client: deps.client,
+    mapStack,
+    beginRun,
+    runCounted,
+    kill,
+    sampledDeath() {
+      watch!.sample();
+      return death;
+    },
+    findExitCause,
+  });
 
   const workerProcess: WorkerProcess = {
     pid,
@@ -329,93 +329,16 @@ export async function startWorkerProcess(
     },
     exited: exitPromise,
     get maxInvocationMs() {
-      return longRuns > 0 ? limits.scheduledWallMs : 0;
+      return events.maxInvocationMs;
     },
-    async email(mail, actions) {
-      const invocation = invocations.begin({
-        kind: "email",
-        id: mail.id,
-        from: mail.from,
-        to: mail.to,
-        rawSize: mail.rawSize,
-      });
-      const { promise: waitUntilSettled, resolve: onSettled } = Promise.withResolvers<void>();
-      const token = messages.open({ mail, actions, onSettled });
-      void invocation.ended.then(() => {
-        messages.close(token);
-        onSettled();
-      });
-      const {
-        silent = false,
-        pending = false,
-        ...answer
-      } = await runCounted(() =>
-        answerOf(limits.emailWallMs, (wallMs) => dispatch.send(invocation.id, token, mail, wallMs)),
-      );
-      invocation.settle(answer, { silent });
-      const endPromise = invocation.ended.then(() => {});
-      if (answer.outcome !== "exception" || answer.exception !== undefined)
-        return { ...answer, ...(pending && { waitUntilSettled }), ended: endPromise };
-      const record = await Promise.race([
-        invocation.ended,
-        new Promise<undefined>((resolve) => void setTimeout(() => resolve(undefined), 1000).unref()),
-      ]);
-      return {
-        ...answer,
-        exception: record?.exception ?? { name: "Error", message: "the worker failed without an error message" },
-        ended: endPromise,
-      };
-    },
-    async fetch(request, response) {
-      const invocation = invocations.begin(fetchEvent(request, deps.client));
-      const outcome = await runCounted(() => passthrough.fetch(invocation.id, request, response));
-      invocation.settle(outcome, { status: response.statusCode });
-      return outcome;
-    },
-    async scheduled(event) {
-      const invocation = invocations.begin({ kind: "scheduled", ...event });
-      longRuns++;
-      void invocation.ended.then(() => longRuns--);
-      const { silent = false, ...answer } = await runCounted(() =>
-        answerOf(limits.scheduledWallMs, (wallMs) => dispatch.scheduled(invocation.id, event, wallMs)),
-      );
-      invocation.settle(answer, { silent });
-      const { outcome, exception } = await invocation.ended;
-      return { outcome, ...(exception !== undefined && { exception }) };
-    },
-    async queue(batch) {
-      const { queue, messages: sent } = batch;
-      const invocation = invocations.begin({ kind: "queue", queue, batchSize: sent.length });
-      longRuns++;
-      void invocation.ended.then(() => longRuns--);
-      const { silent = false, ...answer } = await runCounted(() =>
-        answerOf<QueueResult>(limits.scheduledWallMs, (wallMs) => dispatch.queue(invocation.id, batch, wallMs)),
-      );
-      const { outcome, exception, ackAll = false, retryAll, acks = [], retries = [] }: QueueResult = answer;
-      const ownOutcome = { outcome, ...(exception !== undefined && { exception }) };
-      invocation.settle(ownOutcome, { silent });
-      return { ...ownOutcome, started: true, ackAll, ...(retryAll !== undefined && { retryAll }), acks, retries };
-    },
-    async tail({ items, consumed, origins }) {
-      const invocation = invocations.begin({ kind: "tail", consumed, origins });
-      const { silent = false, ...answer } = await runCounted(() =>
-        answerOf(limits.emailWallMs, (wallMs) => dispatch.tail(invocation.id, items, wallMs)),
-      );
-      invocation.settle(answer, { silent });
-      const { outcome, exception } = await invocation.ended;
-      return { outcome, ...(exception !== undefined && { exception }) };
-    },
+    email: events.email,
+    fetch: events.fetch,
+    scheduled: events.scheduled,
+    queue: events.queue,
+    tail: events.tail,
+    upgrade: events.upgrade,
     readExports: () => dispatch.readExports(STARTUP_MS),
     entrypoint: entrypoints.get,
-    upgrade(request, socket, head) {
-      const invocation = invocations.begin(fetchEvent(request, deps.client), { lingering: true });
-      const runningInvocation = watch!.begin({ longLived: true });
-      void passthrough.upgrade(invocation.id, request, socket, head, runningInvocation.answered).then((status) => {
-        lastUsed = performance.now();
-        runningInvocation.ended();
-        invocation.settle({ outcome: "ok" }, { status });
-      });
-    },
     drained: waitForDrain,
     async stop(graceMs, { patienceMs = SIGTERM_GRACE_MS } = {}) {
       isRetired = true;

@@ -16,8 +16,10 @@ import {
   testSegment,
   VIDEO,
 } from "./record.testing.ts";
+import { storageFaultsConformance } from "./storage-faults.conformance.ts";
 
 onEveryDatabase(recordConformance);
+onEveryDatabase(storageFaultsConformance);
 
 test("reads pages as written, and rejects anything else", () => {
   const fragment = fc.record({

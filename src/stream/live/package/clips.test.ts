@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { LiveTimeline } from "../timeline.ts";
-import { readPlaylist, runOf } from "./package.testing.ts";
+import { runOf } from "./package.testing.ts";
+import { readPlaylist } from "./read-playlist.testing.ts";
 import { feed, INPUT, liveWorld, uris, VIDEO } from "./playback.testing.ts";
 import { positionOf, segmentsBetween } from "./queries.ts";
 

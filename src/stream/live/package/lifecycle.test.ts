@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { anyVideo } from "../../playback/playback.testing.ts";
-import { assertFollows, assertValid, readPlaylist, runOf } from "./package.testing.ts";
+import { runOf } from "./package.testing.ts";
+import { assertFollows, assertValid, readPlaylist } from "./read-playlist.testing.ts";
 import { feed, INPUT, liveVideo, liveWorld, until, uris } from "./playback.testing.ts";
 
 test("a player waits for a broadcast without data to start, and requests for other videos are passed on", async (t) => {

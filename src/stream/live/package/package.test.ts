@@ -1,70 +1,28 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import * as fc from "fast-check";
-import type { LiveFragment } from "../fragments.ts";
 import { createBroadcast } from "./broadcast.ts";
 import {
-  assertFollows,
-  assertValid,
+  AUDIO_RENDITION,
+  createTestBroadcast,
+  equalDurations,
   fragmentsOf,
-  readPlaylist,
-  type ParsedPlaylist,
+  inOrderOfArrival,
+  keyFrameEvery,
   runOf,
   SMALL,
-  AUDIO_RENDITION,
   SOURCE,
 } from "./package.testing.ts";
-import { type PlaylistRange, mediaPlaylist } from "./playlists.ts";
-import type { CutSegment } from "./port.ts";
-
-const EXTENTS: PlaylistRange[] = [
-  { range: "window" },
-  { range: "window", lowLatency: true },
-  { range: "dvr", lowLatency: true, skip: true },
-  { range: "dvr" },
-];
-const NAMES = ["source", "90p", "audio"];
-
-function world({ segmentSeconds = 2, partSeconds = 0.333 } = {}) {
-  const cuts: CutSegment[] = [];
-  const broadcast = createBroadcast({
-    video: "f".repeat(32),
-    segmentSeconds,
-    partSeconds,
-    onSegment: (cut) => cuts.push(cut),
-    onEnd() {},
-  });
-  const playlist = (rendition = "source", extent: PlaylistRange = { range: "window", lowLatency: true }) =>
-    readPlaylist(
-      mediaPlaylist(
-        { timeline: broadcast.timeline(), recent: broadcast.recent },
-        rendition,
-        extent,
-        { targetDuration: broadcast.targetDuration, partTarget: broadcast.partTargets.of(rendition), dvrSeconds: 60 },
-        { others: NAMES.filter((name) => name !== rendition), query: "?protocol=llhls" },
-      ).text,
-    );
-  return { broadcast, cuts, playlist };
-}
-
-/** Returns fragments in order of arrival: by end time, delayed by `delay` seconds. */
-const interleaved = (fragments: LiveFragment[], delays: Record<string, number>) =>
-  fragments
-    .map((one, index) => ({ one, index, ready: one.time + one.duration + (delays[one.rendition] ?? 0) }))
-    .sort((a, b) => a.ready - b.ready || a.index - b.index)
-    .map(({ one }) => one);
-const steady = (seconds: number, length: number) => Array.from({ length: Math.round(seconds / length) }, () => length);
-const every = (seconds: number) => (time: number) => Math.abs(time / seconds - Math.round(time / seconds)) < 1e-6;
+import { assertValid } from "./read-playlist.testing.ts";
 
 test("a steady broadcast has segments of two seconds and parts of eight frames, cut at the same times in all renditions", () => {
-  const { broadcast, cuts, playlist } = world();
+  const { broadcast, cuts, playlist } = createTestBroadcast();
   const sink = broadcast.run(runOf(1));
   const all = [
-    ...fragmentsOf("source", steady(9, 0.04), every(2)),
-    ...fragmentsOf("90p", steady(9, 0.04), every(2)),
-    ...fragmentsOf("audio", steady(9, 1024 / 48_000), () => true),
+    ...fragmentsOf("source", equalDurations(9, 0.04), keyFrameEvery(2)),
+    ...fragmentsOf("90p", equalDurations(9, 0.04), keyFrameEvery(2)),
+    ...fragmentsOf("audio", equalDurations(9, 1024 / 48_000), () => true),
   ];
-  for (const fragment of interleaved(all, { "90p": 0.3 })) sink.fragment(fragment);
+  for (const fragment of inOrderOfArrival(all, { "90p": 0.3 })) sink.fragment(fragment);
   const { segments, open, target, partTarget, hint, reports, control } = playlist();
   assert.deepEqual([target, partTarget, segments.length, open.length], [2, 0.33, 4, 3]);
   assert.deepEqual(
@@ -109,16 +67,16 @@ test("a steady broadcast has segments of two seconds and parts of eight frames, 
 });
 
 test("a reconnected publisher continues the media sequence numbers, with a discontinuity and a new init segment", () => {
-  const { broadcast, cuts, playlist } = world();
+  const { broadcast, cuts, playlist } = createTestBroadcast();
   for (const number of [1, 2]) {
     const sink = broadcast.run(
       runOf(number, { renditions: number === 1 ? [SOURCE, SMALL, AUDIO_RENDITION] : [SOURCE, AUDIO_RENDITION] }),
     );
-    for (const fragment of interleaved(
+    for (const fragment of inOrderOfArrival(
       [
-        ...fragmentsOf("source", steady(5, 0.2), every(2)),
-        ...fragmentsOf("audio", steady(5, 0.2), () => true),
-        ...(number === 1 ? fragmentsOf("90p", steady(5, 0.2), every(2)) : []),
+        ...fragmentsOf("source", equalDurations(5, 0.2), keyFrameEvery(2)),
+        ...fragmentsOf("audio", equalDurations(5, 0.2), () => true),
+        ...(number === 1 ? fragmentsOf("90p", equalDurations(5, 0.2), keyFrameEvery(2)) : []),
       ],
       {},
     ))
@@ -162,9 +120,9 @@ test("a reconnected publisher continues the media sequence numbers, with a disco
 });
 
 test("a process that continues the timeline of another process continues its media sequence numbers", () => {
-  const first = world();
+  const first = createTestBroadcast();
   const sink = first.broadcast.run(runOf(1, { renditions: [SOURCE] }));
-  for (const fragment of fragmentsOf("source", steady(4, 0.5), every(2))) sink.fragment(fragment);
+  for (const fragment of fragmentsOf("source", equalDurations(4, 0.5), keyFrameEvery(2))) sink.fragment(fragment);
   sink.end();
   const second = createBroadcast({
     video: "f".repeat(32),
@@ -174,7 +132,7 @@ test("a process that continues the timeline of another process continues its med
     onEnd() {},
   });
   const again = second.run(runOf(2, { renditions: [SOURCE] }));
-  for (const fragment of fragmentsOf("source", steady(4.5, 0.5), every(2))) again.fragment(fragment);
+  for (const fragment of fragmentsOf("source", equalDurations(4.5, 0.5), keyFrameEvery(2))) again.fragment(fragment);
   assert.deepEqual(
     second.timeline().segments.map(({ n, run }) => [n, run]),
     [
@@ -187,68 +145,10 @@ test("a process that continues the timeline of another process continues its med
   assert.equal(first.broadcast.timeline().segments.length, 2, "an earlier snapshot does not change");
 });
 
-test("a rendition that stops leaves gaps, and does not delay the others", () => {
-  const { broadcast, playlist } = world();
-  const sink = broadcast.run(runOf(1));
-  const all = [
-    ...fragmentsOf("source", steady(30, 0.5), every(2)),
-    ...fragmentsOf("90p", steady(5, 0.5), every(2)),
-    ...fragmentsOf("audio", steady(30, 0.5), () => true),
-  ];
-  for (const fragment of interleaved(all, {})) sink.fragment(fragment);
-  const { segments } = playlist("90p", { range: "dvr" });
-  assert.deepEqual(
-    segments.map(({ n, gap }) => [n, gap]),
-    [
-      [0, false],
-      [1, false],
-      [2, false],
-      [3, true],
-      [4, true],
-      [5, true],
-    ],
-  );
-  assert.equal(segments[2]!.duration, 1);
-  assert.deepEqual(
-    segments.slice(3).map(({ at, duration }) => [Date.parse(at!) - runOf(1).started, duration]),
-    [
-      [6000, 2],
-      [8000, 2],
-      [10_000, 2],
-    ],
-    "the gaps match the segments of the leading rendition",
-  );
-  assert.ok(playlist().segments.length >= 13, "the other renditions continue");
-});
-
-test("audio continues without video, and an endless GOP is split", () => {
-  const alone = world();
-  const sink = alone.broadcast.run(runOf(1, { renditions: [SOURCE, AUDIO_RENDITION] }));
-  for (const fragment of interleaved(
-    [...fragmentsOf("source", steady(4, 0.5), every(2)), ...fragmentsOf("audio", steady(20, 0.5), () => true)],
-    {},
-  ))
-    sink.fragment(fragment);
-  assert.ok(alone.playlist("audio").segments.length >= 5);
-  sink.end();
-  assert.equal(
-    alone.broadcast.timeline().segments.reduce((sum, { durations }) => sum + (durations["audio"] ?? 0), 0),
-    20,
-  );
-
-  const endless = world();
-  const pictures = endless.broadcast.run(runOf(2, { renditions: [SOURCE] }));
-  for (const fragment of fragmentsOf("source", steady(60, 0.5), (time) => time === 0)) pictures.fragment(fragment);
-  assert.deepEqual(
-    endless.playlist().segments.map(({ duration }) => duration),
-    [20.5, 20.5],
-  );
-});
-
 test("keeps only the latest segments of an hour-long broadcast, to bound memory", () => {
-  const { broadcast, playlist } = world();
+  const { broadcast, playlist } = createTestBroadcast();
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
-  for (const fragment of fragmentsOf("source", steady(3600, 1), every(2))) sink.fragment(fragment);
+  for (const fragment of fragmentsOf("source", equalDurations(3600, 1), keyFrameEvery(2))) sink.fragment(fragment);
   assert.deepEqual(
     [playlist("source", { range: "window" }).sequence, playlist("source", { range: "dvr" }).sequence],
     [1784, 1769],
@@ -259,7 +159,7 @@ test("keeps only the latest segments of an hour-long broadcast, to bound memory"
 });
 
 test("bounds memory even if the video clock does not advance", () => {
-  const { broadcast } = world();
+  const { broadcast } = createTestBroadcast();
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   const bytes = Buffer.alloc(1024 * 1024);
   for (let n = 0; n < 1000; n++)
@@ -275,7 +175,7 @@ test("bounds memory even if the video clock does not advance", () => {
 });
 
 test("computes the target duration from the written durations, because a sum just below half a second is written as half a second", () => {
-  const { broadcast, playlist } = world();
+  const { broadcast, playlist } = createTestBroadcast();
   const sink = broadcast.run(runOf(1, { renditions: [SOURCE] }));
   for (const fragment of fragmentsOf(
     "source",
@@ -294,161 +194,4 @@ test("computes the target duration from the written durations, because a sum jus
     onEnd() {},
   });
   assert.deepEqual([broadcast.targetDuration, again.targetDuration], [3, 3]);
-});
-
-test("any input produces valid playlists consistent with the previous ones, and no octet is lost", () => {
-  const durations = fc.array(
-    fc.integer({ min: 10, max: 400 }).map((ms) => ms / 1000),
-    { minLength: 1, maxLength: 60 },
-  );
-  const shape = fc.record({
-    video: durations,
-    audio: durations,
-    keys: fc.array(fc.boolean(), { minLength: 1, maxLength: 7 }),
-    delays: fc.record({
-      "90p": fc.double({ min: 0, max: 3, noNaN: true }),
-      audio: fc.double({ min: -3, max: 3, noNaN: true }),
-    }),
-    small: fc.boolean(),
-    offset: fc.double({ min: -0.5, max: 0.5, noNaN: true }),
-  });
-  fc.assert(
-    fc.property(fc.array(shape, { minLength: 1, maxLength: 3 }), fc.constantFrom(1, 2), (runs, segmentSeconds) => {
-      const { broadcast, cuts, playlist } = world({ segmentSeconds });
-      const before = new Map<string, ParsedPlaylist>();
-      const look = () => {
-        for (const [index, extent] of EXTENTS.entries()) {
-          for (const name of NAMES) {
-            const now = playlist(name, extent);
-            assertValid(now);
-            const old = before.get(`${index}/${name}`);
-            if (old !== undefined) assertFollows(old, now);
-            // Audio hints hold only for fragments cut at frames; in this test audio fragments have arbitrary lengths.
-            if (old !== undefined && name !== "audio") assertHintCameTrue(old, now);
-            before.set(`${index}/${name}`, now);
-          }
-        }
-      };
-      const fed = new Map<string, string>();
-      for (const [number, { video, audio, keys, delays, small, offset }] of runs.entries()) {
-        const sink = broadcast.run(
-          runOf(number + 1, { renditions: small ? [SOURCE, SMALL, AUDIO_RENDITION] : [SOURCE, AUDIO_RENDITION] }),
-        );
-        const isKey = (_time: number, index: number) => index === 0 || keys[index % keys.length]!;
-        const label = `${number}/`;
-        const all = [
-          ...fragmentsOf("source", video, isKey, { from: 1, label }),
-          ...(small ? fragmentsOf("90p", video, isKey, { from: 1, label }) : []),
-          ...fragmentsOf("audio", audio, () => true, { from: 1 + offset, label }),
-        ];
-        for (const fragment of interleaved(all, delays)) {
-          sink.fragment(fragment);
-          fed.set(fragment.rendition, (fed.get(fragment.rendition) ?? "") + fragment.bytes.toString());
-          look();
-        }
-        sink.end();
-        look();
-      }
-      broadcast.end();
-      look();
-      for (const name of NAMES)
-        assert.equal(cuts.flatMap(({ bytes }) => bytes[name] ?? []).join(""), fed.get(name) ?? "", name);
-      assert.deepEqual(
-        cuts.map(({ segment }) => segment),
-        broadcast.timeline().segments,
-      );
-      assert.deepEqual(
-        broadcast.timeline().segments.map(({ n }) => n),
-        cuts.map((_, n) => n),
-      );
-    }),
-    {
-      numRuns: 40,
-      // The last run adds a segment long enough to raise the target duration.
-      examples: [
-        [
-          [
-            { video: [0.01], audio: [0.01], keys: [false], delays: { "90p": 0, audio: 0 }, small: false, offset: 0 },
-            {
-              video: [0.097, 0.266, 0.166, 0.236, 0.162, 0.057, 0.229, 0.25, 0.11],
-              audio: [0.01],
-              keys: [true],
-              delays: { "90p": 0, audio: 0 },
-              small: false,
-              offset: 0,
-            },
-            {
-              video: [0.104, 0.208, 0.17, 0.248, 0.359, 0.338, 0.073],
-              audio: [0.01],
-              keys: [false],
-              delays: { "90p": 0, audio: 0 },
-              small: false,
-              offset: 0,
-            },
-          ],
-          1,
-        ],
-      ],
-    },
-  );
-});
-
-function assertHintCameTrue(before: ParsedPlaylist, after: ParsedPlaylist): void {
-  if (before.hint === undefined || after.ended) return;
-  const partsOf = ({ segments, open }: ParsedPlaylist) =>
-    [...segments.flatMap(({ parts }) => parts), ...open].map(({ uri }) => uri);
-  const known = new Set(partsOf(before));
-  const parts = partsOf(after);
-  // Parts of older segments are listed again when the target duration grows, because parts are listed for three target
-  // durations.
-  const next = parts[parts.findLastIndex((uri) => known.has(uri)) + 1];
-  if (next !== undefined) assert.equal(next, before.hint);
-}
-
-test("audio segments end where video segments end, and their program dates use the same clock", () => {
-  const { broadcast, playlist } = world();
-  const run = runOf(1, { renditions: [SOURCE, AUDIO_RENDITION] });
-  const sink = broadcast.run(run);
-  const frame = 1024 / 44_100;
-  // B-frames: frames are presented 80 ms after decoding, and audio is cut at the frame nearest to the key frame.
-  const video = fragmentsOf("source", steady(9, 0.2), every(2)).map((one) => ({
-    ...one,
-    offset: 0.08,
-    ...(one.nextKey !== undefined && { nextKey: one.nextKey + 0.08 }),
-  }));
-  const audio: LiveFragment[] = [];
-  for (let at = 0, key = 2.08; at < 9;) {
-    const frames = Math.min(8, Math.max(1, Math.round((key - at) / frame)));
-    const ends = Math.abs(at + frames * frame - key) <= frame / 2 + 1e-9;
-    audio.push({
-      rendition: "audio",
-      time: at,
-      duration: frames * frame,
-      key: true,
-      bytes: Buffer.from("a"),
-      ...(ends && { nextKey: key }),
-    });
-    at += frames * frame;
-    if (ends) key += 2;
-  }
-  const hints: string[] = [];
-  for (const fragment of interleaved([...video, ...audio], {})) {
-    const before = playlist("audio");
-    sink.fragment(fragment);
-    assertHintCameTrue(before, playlist("audio"));
-    if (before.hint !== undefined) hints.push(before.hint);
-  }
-  assert.ok(new Set(hints).size > 30);
-  const [sound, pictures] = [playlist("audio").segments, playlist("source").segments];
-  assert.equal(sound.length, pictures.length);
-  let at = 0;
-  for (const [i, segment] of sound.entries()) {
-    assert.ok(
-      Math.abs(Date.parse(segment.at!) - run.started - at * 1000) <= 0.5,
-      `segment ${i} begins at ${at} and is dated ${segment.at}`,
-    );
-    assert.equal(Date.parse(pictures[i]!.at!) - run.started, i * 2000 + 80);
-    if (i > 0) assert.ok(Math.abs(at - i * 2 - 0.08) <= frame / 2 + 1e-6, `segment ${i} begins at ${at}`);
-    at += segment.duration;
-  }
 });

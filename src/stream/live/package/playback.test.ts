@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertFollows, assertValid, readPlaylist, runOf, SOURCE } from "./package.testing.ts";
+import { runOf, SOURCE } from "./package.testing.ts";
+import { assertFollows, assertValid, readPlaylist } from "./read-playlist.testing.ts";
 import { feed, fragmentAt, liveWorld, RENDITIONS, until, uris } from "./playback.testing.ts";
 
 test("lists the smaller rendition first and audio separately, with and without low latency", async (t) => {

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import type { LiveTimeline } from "../timeline.ts";
 import { createBroadcast } from "./broadcast.ts";
 import { liveDash } from "./dash.ts";
-import { assertValid, readPlaylist, runOf, AUDIO_RENDITION, SOURCE } from "./package.testing.ts";
+import { runOf, AUDIO_RENDITION, SOURCE } from "./package.testing.ts";
+import { assertValid, readPlaylist } from "./read-playlist.testing.ts";
 import { feed, liveWorld, uris, VIDEO } from "./playback.testing.ts";
 
 test("a reconnected publisher causes a discontinuity in the HLS playlist and a new period in DASH", async (t) => {

@@ -61,6 +61,43 @@ export const workerOptions = {
 export const yesOption = {
   yes: { type: "boolean", short: "y", summary: "skip confirmation" },
 } as const satisfies Options;
+
+/** `initial`: the default shown in help. The command applies it. */
+export const limitOption = (max: number, initial: number, items = "entries") =>
+  ({
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max,
+      summary: `maximum number of ${items}`,
+      defaultText: String(initial),
+    },
+  }) as const satisfies Options;
+
+/** `items`: what the times select, such as "videos created". The options have no default. */
+export const periodOptions = (items: string) =>
+  ({
+    since: {
+      type: "string",
+      placeholder: "time",
+      summary: `only ${items} after this time, such as 2h (ago), 7d or 2026-11-20T12:00:00Z`,
+    },
+    until: { type: "string", placeholder: "time", summary: `only ${items} before this time` },
+  }) as const satisfies Options;
+
+/** Like periodOptions, for statistics. `since`: the default shown in help. The command applies it. */
+export const statisticsPeriodOptions = (items: string, since: string) =>
+  ({
+    since: {
+      type: "string",
+      placeholder: "time",
+      summary: `only ${items} after this time, such as 7d (ago) or 2026-11-01`,
+      defaultText: since,
+    },
+    until: { type: "string", placeholder: "time", summary: `only ${items} before this time`, defaultText: "now" },
+  }) as const satisfies Options;
+
 export const messageOption = {
   message: {
     type: "string",
@@ -68,6 +105,16 @@ export const messageOption = {
     placeholder: "text",
     summary: "message stored with the version and the deployment",
   },
+} as const satisfies Options;
+
+export const variableOptions = {
+  var: {
+    type: "string",
+    placeholder: "NAME:value",
+    multiple: true,
+    summary: "variable that overrides the configuration",
+  },
+  "keep-vars": { type: "boolean", summary: "keep variables that exist only on the server" },
 } as const satisfies Options;
 
 export const missingBindingsOption = {

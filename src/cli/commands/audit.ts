@@ -2,7 +2,7 @@ import { connectToApi, connectUser } from "../api/connect.ts";
 import { pagesOf } from "../api/lists.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { formatTime, printResult, table } from "../print.ts";
-import { serverOptions } from "../shared-options.ts";
+import { limitOption, serverOptions } from "../shared-options.ts";
 import { parseTimeOption } from "../time-option.ts";
 
 interface Entry {
@@ -36,14 +36,7 @@ const auditList = defineCommand({
     resource: { type: "string", placeholder: "id", summary: "changes of the resource with this id" },
     zone: { type: "string", placeholder: "domain", summary: "changes in this zone" },
     mine: { type: "boolean", summary: "your own changes in all accounts" },
-    limit: {
-      type: "number",
-      min: 1,
-      max: 10_000,
-      placeholder: "number",
-      summary: "maximum number of entries",
-      defaultText: String(DEFAULT_LIMIT),
-    },
+    ...limitOption(10_000, DEFAULT_LIMIT),
     ...serverOptions,
   },
   examples: [

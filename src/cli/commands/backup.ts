@@ -1,27 +1,9 @@
 import { resolve } from "node:path";
 import { formatSize } from "../../kernel/text.ts";
-import type { SettingsInput } from "../../kernel/settings.ts";
 import { defineCommand, EXIT, type CommandContext } from "../command.ts";
 import { nameValueLines, formatTime, plural, printResult, table } from "../print.ts";
 import { createProgress } from "../progress.ts";
-
-/** Options that locate the data of a server. */
-export const serverDataOptions = {
-  settings: {
-    type: "string",
-    short: "s",
-    placeholder: "file",
-    summary: "settings file of the server: .jsonc, .json or .toml",
-    complete: "file",
-  },
-  "data-dir": {
-    type: "string",
-    placeholder: "dir",
-    summary: "data directory of the server",
-    defaultText: ".reelpost",
-    complete: "directory",
-  },
-} as const;
+import { readServerSettings, serverDataOptions, type ServerDataValues } from "../server-data.ts";
 
 const folderArgument = {
   name: "folder",
@@ -38,24 +20,12 @@ const identityOption = {
   complete: "file",
 } as const;
 
-interface DataValues {
-  settings: string | undefined;
-  "data-dir": string | undefined;
-}
-
-export async function readServerSettings(values: DataValues, { cwd, env }: CommandContext) {
-  const { settingsOf } = await import("../../server/index.ts");
-  const overrides: SettingsInput = values["data-dir"] === undefined ? {} : { data_dir: values["data-dir"] };
-  return settingsOf({
-    cwd,
-    env,
-    overrides,
-    ...(values.settings !== undefined && { settingsFile: values.settings }),
-  });
-}
-
 /** Resolves with the argument, or backup.dir. */
-async function folderOf(argument: string | undefined, values: DataValues, context: CommandContext): Promise<string> {
+async function folderOf(
+  argument: string | undefined,
+  values: ServerDataValues,
+  context: CommandContext,
+): Promise<string> {
   if (argument !== undefined) return resolve(context.cwd, argument);
   const { backup } = await readServerSettings(values, context);
   if (backup.dir === "") throw (await import("../../server/index.ts")).serverErrors.noBackupFolder();

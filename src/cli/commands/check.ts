@@ -1,7 +1,7 @@
 import { plural, printResult } from "../print.ts";
 import { createProgress } from "../progress.ts";
 import { defineCommand, EXIT } from "../command.ts";
-import { readServerSettings, serverDataOptions } from "./backup.ts";
+import { readServerSettings, serverDataOptions } from "../server-data.ts";
 
 export const check = defineCommand({
   name: "check",

@@ -11,7 +11,7 @@ import { describeCreated, provision } from "../deploy/provision.ts";
 import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
 import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
 import { nameValueLines, plural, printResult } from "../print.ts";
-import { messageOption, missingBindingsOption, workerOptions } from "../shared-options.ts";
+import { messageOption, missingBindingsOption, variableOptions, workerOptions } from "../shared-options.ts";
 
 export const deploy = defineCommand({
   name: "deploy",
@@ -21,13 +21,7 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
   options: {
     ...workerOptions,
     "dry-run": { type: "boolean", summary: "build and check without uploading" },
-    var: {
-      type: "string",
-      placeholder: "NAME:value",
-      multiple: true,
-      summary: "variable that overrides the configuration",
-    },
-    "keep-vars": { type: "boolean", summary: "keep variables that exist only on the server" },
+    ...variableOptions,
     ...missingBindingsOption,
     ...messageOption,
   },

@@ -1,7 +1,7 @@
 import { connectToApi } from "../api/connect.ts";
 import { defineCommand, type Command } from "../command.ts";
 import { nameValueLines, printResult } from "../print.ts";
-import { serverOptions } from "../shared-options.ts";
+import { serverOptions, statisticsPeriodOptions } from "../shared-options.ts";
 import { parseTimeOption } from "../time-option.ts";
 
 type Figures = Record<string, number>;
@@ -10,13 +10,7 @@ const emailAnalytics = defineCommand({
   name: "email analytics",
   summary: "count received, forwarded, rejected, sent and bounced messages",
   options: {
-    since: {
-      type: "string",
-      placeholder: "time",
-      summary: "only messages after this time, such as 7d (ago) or 2026-11-01",
-      defaultText: "1d",
-    },
-    until: { type: "string", placeholder: "time", summary: "only messages before this time", defaultText: "now" },
+    ...statisticsPeriodOptions("messages", "1d"),
     ...serverOptions,
   },
   examples: [["reelpost email analytics --since 7d --json", "with the metrics of each day and zone"]],

@@ -1,9 +1,11 @@
 import { oneLine } from "../../kernel/text.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand, type CommandContext } from "../command.ts";
-import { connectZone, zoneOptions, type ZoneConnection } from "../email/zone.ts";
+import { dmarcLines, type DmarcStatistics } from "../email/dmarc.ts";
+import { reportPeriodOptions } from "../email/report-period.ts";
+import { connectZone, zoneOptions, type ZoneConnection, nameIn } from "../email/zone.ts";
 import { nameValueLines, printResult } from "../print.ts";
-import { yesOption } from "../shared-options.ts";
+import { limitOption, yesOption } from "../shared-options.ts";
 
 type Problem = "missing-dmarc-report" | "multiple-dmarc-reports" | "missing-dmarc-rua" | "cname-on-dmarc-record";
 
@@ -82,4 +84,34 @@ const emailDmarcDisable = defineCommand({
   },
 });
 
-export const emailDmarcCommands: readonly Command[] = [emailDmarcGet, emailDmarcEnable, emailDmarcDisable];
+const emailDmarcReport = defineCommand({
+  name: "email dmarc report",
+  summary: "show who sends mail for a domain, and whether it passes DMARC",
+  description:
+    "Summarizes the aggregate reports that receivers sent about the domain. For a subdomain, only reports about that name are shown.",
+  arguments: [domainArgument],
+  options: {
+    ...reportPeriodOptions,
+    ...limitOption(1000, 20, "domains, sources and reporters"),
+    ...zoneOptions,
+  },
+  examples: [
+    ["reelpost email dmarc report example.com", "the last 30 days"],
+    ["reelpost email dmarc report example.com --since 2026-11-01 --until 2026-11-07 --json", "one week, as JSON"],
+  ],
+  async run({ since, until, limit = 20, ...values }, [domain], context) {
+    const zone = await connectZone(domain!, values, context);
+    const found = await zone.api.result<DmarcStatistics>("GET", `${zone.path}/email/auth/dmarc-reports/statistics`, {
+      query: { since, until, limit: String(limit), domain: nameIn(zone).name },
+    });
+    printResult(context, found, (paint) => dmarcLines(found, paint));
+    return 0;
+  },
+});
+
+export const emailDmarcCommands: readonly Command[] = [
+  emailDmarcGet,
+  emailDmarcEnable,
+  emailDmarcDisable,
+  emailDmarcReport,
+];

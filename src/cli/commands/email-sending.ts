@@ -17,7 +17,7 @@ import { connectZone, zoneOptions } from "../email/zone.ts";
 import { commandErrors } from "../errors.ts";
 import { readStdin, readTextFile } from "../input.ts";
 import { formatTime, printResult, table } from "../print.ts";
-import { yesOption, serverOptions } from "../shared-options.ts";
+import { limitOption, serverOptions, yesOption } from "../shared-options.ts";
 
 const emailSendingList = defineCommand({
   name: "email sending list",
@@ -248,14 +248,7 @@ const emailSendingSuppressionsList = defineCommand({
       choices: ["manual", "complaint", "hard_bounce", "soft_bounce", "policy"],
       summary: "reason for the suppression",
     },
-    limit: {
-      type: "number",
-      placeholder: "number",
-      min: 1,
-      max: 100_000,
-      summary: "maximum number of entries",
-      defaultText: "1000",
-    },
+    ...limitOption(100_000, 1000),
     ...serverOptions,
   },
   examples: [["reelpost email sending suppressions list --reason hard_bounce", "suppressed after a permanent failure"]],

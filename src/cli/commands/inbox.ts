@@ -6,7 +6,7 @@ import { connectInbox, inboxOptions } from "../inbox/connect.ts";
 import { messageLines, messageTable, type InboxDetails, type InboxMessage } from "../inbox/message.ts";
 import { plural, printResult, table } from "../print.ts";
 import { saveBody } from "../save.ts";
-import { yesOption } from "../shared-options.ts";
+import { limitOption, yesOption } from "../shared-options.ts";
 
 const idArgument = { name: "id", summary: "id of the message, from `inbox list`", required: true } as const;
 const searchOption = {
@@ -17,16 +17,6 @@ const searchOption = {
       "words, from:, to:, subject:, worker:, kind:, status:, has:attachment, is:unread, before: and after:; a leading - excludes",
   },
 } as const;
-const limitOption = {
-  limit: {
-    type: "number",
-    placeholder: "number",
-    min: 1,
-    max: 1000,
-    summary: "maximum number of messages",
-    defaultText: "50",
-  },
-} as const;
 const SEARCH_DESCRIPTION = `All terms of a search must match: words and "phrases" in the addresses, the subject and the text, and terms such as
 from:ada@example.com, subject:"order 17", kind:replied, status:rejected and after:2026-05-31.`;
 
@@ -34,7 +24,7 @@ const list = defineCommand({
   name: "inbox list",
   summary: "list received, forwarded, replied and sent messages, newest first",
   description: SEARCH_DESCRIPTION,
-  options: { ...searchOption, ...limitOption, ...inboxOptions },
+  options: { ...searchOption, ...limitOption(1000, 50, "messages"), ...inboxOptions },
   examples: [
     ["reelpost inbox list", "the newest messages"],
     ["reelpost inbox list --search 'to:support@example.com has:attachment'", "those that match"],

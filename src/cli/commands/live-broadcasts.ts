@@ -4,7 +4,7 @@ import { type Command, defineCommand } from "../command.ts";
 import { inputArgument, inputPath } from "../live/input.ts";
 import { statusLines, type LiveStatus, historyTable, type HistoryEntry } from "../live/status.ts";
 import { printResult, formatTime, table } from "../print.ts";
-import { serverOptions, yesOption } from "../shared-options.ts";
+import { limitOption, serverOptions, yesOption } from "../shared-options.ts";
 import { lengthText, stateText, type Video } from "../stream/video.ts";
 
 const liveStatus = defineCommand({
@@ -27,14 +27,7 @@ const liveHistory = defineCommand({
   description: "The last 500 entries are kept.",
   arguments: [inputArgument],
   options: {
-    limit: {
-      type: "number",
-      placeholder: "number",
-      min: 1,
-      max: 500,
-      summary: "maximum number of entries",
-      defaultText: "50",
-    },
+    ...limitOption(500, 50),
     ...serverOptions,
   },
   examples: [["reelpost live history 66be…", "connections and errors"]],
@@ -120,14 +113,7 @@ const liveVideos = defineCommand({
   summary: "list the recordings of a live input, newest first",
   arguments: [inputArgument],
   options: {
-    limit: {
-      type: "number",
-      placeholder: "number",
-      min: 1,
-      max: 1000,
-      summary: "maximum number of entries",
-      defaultText: "100",
-    },
+    ...limitOption(1000, 100),
     ...serverOptions,
   },
   examples: [["reelpost live videos 66be…", "for `reelpost stream get` and other video commands"]],

@@ -5,7 +5,7 @@ import { liveErrors } from "../live/errors.ts";
 import { inputLines, type LiveInput, type ListedInput, inputArgument, inputPath } from "../live/input.ts";
 import { inputBody, inputOptions } from "../live/settings.ts";
 import { printResult, formatTime, table } from "../print.ts";
-import { serverOptions, yesOption } from "../shared-options.ts";
+import { limitOption, serverOptions, yesOption } from "../shared-options.ts";
 import { liveBroadcastCommands } from "./live-broadcasts.ts";
 import { liveOutputCommands } from "./live-outputs.ts";
 import { liveWebhookCommands } from "./live-webhooks.ts";
@@ -45,14 +45,7 @@ const liveList = defineCommand({
   name: "live list",
   summary: "list live inputs, newest first",
   options: {
-    limit: {
-      type: "number",
-      placeholder: "number",
-      min: 1,
-      max: 1000,
-      summary: "maximum number of entries",
-      defaultText: "100",
-    },
+    ...limitOption(1000, 100),
     ...serverOptions,
   },
   examples: [["reelpost live list", "without keys, which `reelpost live show` prints"]],

@@ -1,6 +1,6 @@
 import { plural, printResult } from "../print.ts";
 import { defineCommand } from "../command.ts";
-import { readServerSettings, serverDataOptions } from "./backup.ts";
+import { readServerSettings, serverDataOptions } from "../server-data.ts";
 
 export const migrate = defineCommand({
   name: "migrate",

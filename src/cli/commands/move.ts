@@ -3,7 +3,7 @@ import { formatSize } from "../../kernel/text.ts";
 import { nameValueLines, plural, printResult } from "../print.ts";
 import { createProgress } from "../progress.ts";
 import { defineCommand } from "../command.ts";
-import { readServerSettings, serverDataOptions } from "./backup.ts";
+import { readServerSettings, serverDataOptions } from "../server-data.ts";
 
 export const move = defineCommand({
   name: "move",

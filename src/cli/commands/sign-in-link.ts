@@ -1,6 +1,6 @@
-import type { SettingsInput } from "../../kernel/settings.ts";
 import { defineCommand } from "../command.ts";
 import { nameValueLines, formatTime, printResult } from "../print.ts";
+import { serverDataOptions, settingsSource } from "../server-data.ts";
 
 export const signInLink = defineCommand({
   name: "sign-in-link",
@@ -8,22 +8,7 @@ export const signInLink = defineCommand({
   description: `For users who have lost access, and for the first sign-in. Run it on the server, as the user that runs \`reelpost serve\`: it needs no token, and the
 server may be running. The link is valid for 30 minutes and for one sign-in, and needs no one-time code.`,
   arguments: [{ name: "email", summary: "email address of the user; default: the first user" }],
-  options: {
-    settings: {
-      type: "string",
-      short: "s",
-      placeholder: "file",
-      summary: "settings file of the server: .jsonc, .json or .toml",
-      complete: "file",
-    },
-    "data-dir": {
-      type: "string",
-      placeholder: "dir",
-      summary: "data directory of the server",
-      defaultText: ".reelpost",
-      complete: "directory",
-    },
-  },
+  options: serverDataOptions,
   examples: [
     ["reelpost sign-in-link", "for the first user"],
     ["reelpost sign-in-link ann@example.com --settings /etc/reelpost/settings.jsonc", "for a member"],
@@ -31,13 +16,11 @@ server may be running. The link is valid for 30 minutes and for one sign-in, and
   async run(values, [email], context) {
     const { cwd, env, clock } = context;
     const { createSignInLink } = await import("../../server/index.ts");
-    const overrides: SettingsInput = values["data-dir"] === undefined ? {} : { data_dir: values["data-dir"] };
     const link = await createSignInLink({
       cwd,
       env,
       clock,
-      overrides,
-      ...(values.settings !== undefined && { settingsFile: values.settings }),
+      ...settingsSource(values),
       ...(email !== undefined && { email }),
     });
     const expires = new Date(link.expiresAt).toISOString();

@@ -1,7 +1,7 @@
 import { connectToApi } from "../api/connect.ts";
 import { defineCommand, type Command } from "../command.ts";
 import { nameValueLines, formatTime, printResult, table } from "../print.ts";
-import { serverOptions } from "../shared-options.ts";
+import { serverOptions, statisticsPeriodOptions } from "../shared-options.ts";
 import { parseTimeOption } from "../time-option.ts";
 
 interface Summary {
@@ -38,13 +38,7 @@ const streamAnalytics = defineCommand({
       summary: "maximum number of values in the ranking",
       defaultText: "10",
     },
-    since: {
-      type: "string",
-      placeholder: "time",
-      summary: "only views after this time, such as 7d (ago) or 2026-11-01",
-      defaultText: "1d",
-    },
-    until: { type: "string", placeholder: "time", summary: "only views before this time", defaultText: "now" },
+    ...statisticsPeriodOptions("views", "1d"),
     ...serverOptions,
   },
   examples: [

@@ -3,7 +3,7 @@ import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { printResult } from "../print.ts";
-import { serverOptions, yesOption } from "../shared-options.ts";
+import { limitOption, serverOptions, yesOption } from "../shared-options.ts";
 import {
   webhookLines,
   type Webhook,
@@ -61,14 +61,7 @@ const streamWebhookDeliveries = defineCommand({
   summary: "list webhook deliveries, newest first",
   description: "The last hundred finished deliveries are kept. --json includes contents and all attempts.",
   options: {
-    limit: {
-      type: "number",
-      placeholder: "number",
-      min: 1,
-      max: 100,
-      summary: "maximum number of entries",
-      defaultText: "20",
-    },
+    ...limitOption(100, 20),
     ...endpointOption,
     ...serverOptions,
   },

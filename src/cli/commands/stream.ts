@@ -5,7 +5,7 @@ import { connectToApi, type ApiConnection } from "../api/connect.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { printResult, formatTime, table, nameValueLines } from "../print.ts";
-import { serverOptions, yesOption } from "../shared-options.ts";
+import { limitOption, periodOptions, serverOptions, statisticsPeriodOptions, yesOption } from "../shared-options.ts";
 import { videoPropertyOptions, videoBodyFields } from "../stream/about.ts";
 import { readRenditions, renditionTable, type Rendition } from "../stream/renditions.ts";
 import { uploadFile } from "../stream/upload-file.ts";
@@ -92,21 +92,9 @@ const streamList = defineCommand({
     search: { type: "string", placeholder: "text", summary: "part of the name" },
     name: { type: "string", placeholder: "text", summary: "complete name" },
     creator: { type: "string", placeholder: "text", summary: "only videos of this creator" },
-    since: {
-      type: "string",
-      placeholder: "time",
-      summary: "only videos created after this time, such as 2h (ago), 7d or 2026-11-20T12:00:00Z",
-    },
-    until: { type: "string", placeholder: "time", summary: "only videos created before this time" },
+    ...periodOptions("videos created"),
     asc: { type: "boolean", summary: "oldest first" },
-    limit: {
-      type: "number",
-      placeholder: "number",
-      min: 1,
-      max: 100_000,
-      summary: "maximum number of entries",
-      defaultText: "100",
-    },
+    ...limitOption(100_000, 100),
     ...serverOptions,
   },
   examples: [
@@ -239,13 +227,7 @@ const streamUsage = defineCommand({
       placeholder: "text",
       summary: "storage of this creator only; omits viewed minutes",
     },
-    since: {
-      type: "string",
-      placeholder: "time",
-      summary: "only views after this time, such as 7d (ago) or 2026-11-01",
-      defaultText: "30d",
-    },
-    until: { type: "string", placeholder: "time", summary: "only views before this time", defaultText: "now" },
+    ...statisticsPeriodOptions("views", "30d"),
     ...serverOptions,
   },
   examples: [["reelpost stream usage --since 7d", "this week"]],

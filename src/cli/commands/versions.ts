@@ -10,7 +10,7 @@ import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
 import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
 import { commandErrors } from "../errors.ts";
 import { formatTime, printResult, table, nameValueLines } from "../print.ts";
-import { workerOptions, messageOption, missingBindingsOption } from "../shared-options.ts";
+import { messageOption, missingBindingsOption, variableOptions, workerOptions } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
 import { messageIn, type VersionItem, type VersionDetails } from "../workers-api.ts";
 
@@ -89,13 +89,7 @@ const versionsUpload = defineCommand({
   description: "The deployed version does not change. Deploy any version with `reelpost rollback <version>`.",
   options: {
     ...workerOptions,
-    var: {
-      type: "string",
-      placeholder: "NAME:value",
-      multiple: true,
-      summary: "variable that overrides the configuration",
-    },
-    "keep-vars": { type: "boolean", summary: "keep variables that exist only on the server" },
+    ...variableOptions,
     ...missingBindingsOption,
     ...messageOption,
   },

@@ -2,7 +2,7 @@ import { refusal } from "../api/errors.ts";
 import { connectToApi } from "../api/connect.ts";
 import { defineCommand, type Command } from "../command.ts";
 import { printResult, table } from "../print.ts";
-import { serverOptions } from "../shared-options.ts";
+import { serverOptions, statisticsPeriodOptions } from "../shared-options.ts";
 import { parseTimeOption } from "../time-option.ts";
 
 interface Group {
@@ -17,13 +17,7 @@ const workersMetrics = defineCommand({
   description: `CPU time is measured per process four times per second and divided among the invocations of that time.`,
   arguments: [{ name: "worker", summary: "only this worker, by version (default: all workers)" }],
   options: {
-    since: {
-      type: "string",
-      placeholder: "time",
-      summary: "only invocations after this time, such as 7d (ago) or 2026-11-01",
-      defaultText: "1d",
-    },
-    until: { type: "string", placeholder: "time", summary: "only invocations before this time", defaultText: "now" },
+    ...statisticsPeriodOptions("invocations", "1d"),
     ...serverOptions,
   },
   examples: [

@@ -3,6 +3,7 @@ import type { Api, ApiRequest } from "../api/client.ts";
 import { at } from "../api/paths.ts";
 import type { Options } from "../command.ts";
 import { commandErrors } from "../errors.ts";
+import { periodOptions } from "../shared-options.ts";
 import { parseTimeOption } from "../time-option.ts";
 import type { LogEntry, LogDetails } from "./log.ts";
 
@@ -34,12 +35,7 @@ export const logOptions = {
   from: { type: "string", placeholder: "address", summary: "only this envelope sender" },
   to: { type: "string", placeholder: "address", summary: "only this recipient" },
   search: { type: "string", placeholder: "text", summary: "part of an address, the subject or the Message-ID" },
-  since: {
-    type: "string",
-    placeholder: "time",
-    summary: "only entries after this time, such as 2h (ago), 7d or 2026-11-20T12:00:00Z",
-  },
-  until: { type: "string", placeholder: "time", summary: "only entries before this time" },
+  ...periodOptions("entries"),
 } as const satisfies Options;
 
 interface LogValues {

@@ -6,6 +6,7 @@ import { startServerProcess } from "../bench/harness/server-process.ts";
 import {
   compareAccounts,
   fillAccount,
+  importArguments,
   readAccount,
   requestsTo,
   untilReady,
@@ -122,26 +123,11 @@ async function startServer(kit: DrillContext, name: string): Promise<Server> {
 }
 
 function importProcess(cwd: string, source: Server, target: Server, args: readonly string[]) {
-  return spawn(
-    process.execPath,
-    [
-      MAIN,
-      "import",
-      "cloudflare",
-      "--from",
-      source.api,
-      "--from-token",
-      source.token,
-      "--url",
-      target.api,
-      "--token",
-      target.token,
-      "--keep-verified",
-      "--json",
-      ...args,
-    ],
-    { cwd, env: { ...process.env, HOME: cwd }, stdio: ["ignore", "pipe", "pipe"] },
-  );
+  return spawn(process.execPath, [MAIN, ...importArguments(source, target), "--keep-verified", "--json", ...args], {
+    cwd,
+    env: { ...process.env, HOME: cwd },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
 }
 
 interface ImportResult {

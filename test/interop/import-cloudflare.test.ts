@@ -4,6 +4,7 @@ import { folderWith, runCli } from "../../src/cli/cli.testing.ts";
 import {
   compareAccounts,
   fillAccount,
+  importArguments,
   readAccount,
   requestsTo,
   ROWS,
@@ -38,23 +39,7 @@ before(async () => {
 });
 after(() => scope.close());
 
-const run = (...args: string[]) =>
-  runCli(
-    [
-      "import",
-      "cloudflare",
-      "--from",
-      source.api,
-      "--from-token",
-      source.token,
-      "--url",
-      target.api,
-      "--token",
-      target.token,
-      ...args,
-    ],
-    { cwd },
-  );
+const run = (...args: string[]) => runCli([...importArguments(source, target), ...args], { cwd });
 
 const actionsOf = (items: { action: string }[]) => [...new Set(items.map(({ action }) => action))].sort();
 

@@ -62,6 +62,15 @@ export function requestsTo({ api, token }: Pick<AccountAccess, "api" | "token">)
   };
 }
 
+/** The command and the options that connect an import to the two servers. */
+export const importArguments = (
+  source: Pick<AccountAccess, "api" | "token">,
+  target: Pick<AccountAccess, "api" | "token">,
+): string[] => {
+  const from = ["--from", source.api, "--from-token", source.token];
+  return ["import", "cloudflare", ...from, "--url", target.api, "--token", target.token];
+};
+
 /** Creates the resources of an account that has everything an import copies. */
 export async function fillAccount(
   access: AccountAccess,

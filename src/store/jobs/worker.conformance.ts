@@ -85,7 +85,7 @@ export function jobWorkersConformance(engine: TestEngine): void {
     });
 
     test("aborts jobs after the grace period, and requeues them immediately without counting the attempt", async (t) => {
-      // The clock stands still after the abort, so the job has all the time it needs to stop.
+      // The clock does not advance after the abort, so the job has all the time it needs to stop.
       const clock = createManualClock(NOON);
       const jobs = await openJobs(engine, t, clock);
       const { run, nth } = controlled();

@@ -154,15 +154,15 @@ describe("a SQL file", () => {
 
   test("makes queries wait during an import", async (t) => {
     const databases = open(t, { importPatienceMs: 3_600_000 });
-    const [asking, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [started, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const importing = databases.import(
       "x",
       { open: () => Readable.from([Buffer.from("create table t(a)")], { objectMode: false }), size: 17, mark: 1 },
-      { ready: () => (asking.resolve(), asked.promise.then(() => true)) },
+      { ready: () => (started.resolve(), released.promise.then(() => true)) },
     );
-    await asking.promise;
+    await started.promise;
     const found = rows(databases, "x", "select count(*) from t");
-    asked.resolve();
+    released.resolve();
     await importing;
     assert.deepEqual(await found, [[0]]);
   });

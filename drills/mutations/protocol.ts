@@ -9,7 +9,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/srs/srs.ts",
-    from: "if (!isSigned(keys, [first, rest], signature, signatureLength)) return",
+    from: "if (!isValidSignature(keys, [first, rest], signature, signatureLength)) return",
     to: "if (false) return",
     test: "src/protocol/srs/srs.test.ts",
   },

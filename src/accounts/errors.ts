@@ -126,7 +126,7 @@ export const accountErrors = defineErrors("accounts", {
     code: "E_OIDC_INCOMPLETE",
     http: 400,
     message: "dashboard.oidc_issuer is set, but dashboard.oidc_client_id is not",
-    fix: "Register this server at the provider and set dashboard.oidc_client_id and dashboard.oidc_client_secret.",
+    fix: "Register this server with the provider, and set dashboard.oidc_client_id and dashboard.oidc_client_secret.",
   },
   oidcFailed: {
     code: 1058,
@@ -179,7 +179,7 @@ export const accountErrors = defineErrors("accounts", {
     http: 409,
     permanent: true,
     message: "Two-factor authentication is not enabled",
-    fix: "Enrol an app, and confirm it with a code.",
+    fix: "Enroll an authenticator app, and confirm it with a code.",
   },
   noPasskey: { code: 1067, http: 404, message: "Passkey {id} not found" },
   tooManyPasskeys: {

@@ -234,7 +234,7 @@ export function signInConformance(engine: TestEngine): void {
       const base = await setUpSignIn(engine, t);
       const { module, clock, email, client, withPassword } = base;
       const by = (await withPassword())!;
-      const { secret, uri } = await module.twoFactor.enrol(by, {});
+      const { secret, uri } = await module.twoFactor.enroll(by, {});
       const recoveryCodes = await module.twoFactor.confirm(by, codeAt(secret, clock.now()));
       clock.advance(MINUTE);
       const ticket = async () => {
@@ -317,15 +317,15 @@ export function signInConformance(engine: TestEngine): void {
       const [mine, other] = [await signIn(), await signIn()];
       const by = (await caller(mine.secret))!;
       await assert.rejects(module.twoFactor.confirm(by, "123456"), expectErrorKind("twoFactorOff"));
-      const old = await module.twoFactor.enrol(by, {});
-      const { secret, uri } = await module.twoFactor.enrol(by, {});
+      const old = await module.twoFactor.enroll(by, {});
+      const { secret, uri } = await module.twoFactor.enroll(by, {});
       assert.ok(uri.startsWith("otpauth://totp/Reelpost:Ann%40example.com?"), uri);
       assert.deepEqual(await module.twoFactor.status(by), { enabled: false, recoveryCodes: 0 });
       assert.ok(!("ticket" in (await signIn())), "an unconfirmed app requires no code");
       await assert.rejects(module.twoFactor.confirm(by, codeAt(old.secret, clock.now())), expectErrorKind("badCode"));
       await module.twoFactor.confirm(by, codeAt(secret, clock.now()));
       assert.equal(await caller(other.secret), undefined);
-      await assert.rejects(module.twoFactor.enrol(by, {}), expectErrorKind("twoFactorOn"));
+      await assert.rejects(module.twoFactor.enroll(by, {}), expectErrorKind("twoFactorOn"));
       await assert.rejects(module.twoFactor.confirm(by, codeAt(secret, clock.now())), expectErrorKind("twoFactorOn"));
       await module.twoFactor.disable(by, {});
       await assert.rejects(module.twoFactor.disable(by, {}), expectErrorKind("twoFactorOff"));
@@ -359,9 +359,12 @@ export function signInConformance(engine: TestEngine): void {
       await assert.rejects(module.passwords.set(stale, PASSWORD, {}), expectErrorKind("confirmationRequired"));
       const by = (await withPassword())!;
       clock.advance(15 * MINUTE);
-      await assert.rejects(module.twoFactor.enrol(by, {}), expectErrorKind("confirmationRequired"));
-      await assert.rejects(module.twoFactor.enrol(by, { password: "wrong password" }), expectErrorKind("signInFailed"));
-      assert.ok(await module.twoFactor.enrol(by, { password: PASSWORD }));
+      await assert.rejects(module.twoFactor.enroll(by, {}), expectErrorKind("confirmationRequired"));
+      await assert.rejects(
+        module.twoFactor.enroll(by, { password: "wrong password" }),
+        expectErrorKind("signInFailed"),
+      );
+      assert.ok(await module.twoFactor.enroll(by, { password: PASSWORD }));
     });
 
     test("need the password, and a code if enabled, with an API token", async (t) => {
@@ -373,8 +376,8 @@ export function signInConformance(engine: TestEngine): void {
         "the first password",
       );
       const by = (await withPassword())!;
-      await assert.rejects(module.twoFactor.enrol(admin, {}), expectErrorKind("confirmationRequired"));
-      const { secret } = await module.twoFactor.enrol(admin, { password: PASSWORD });
+      await assert.rejects(module.twoFactor.enroll(admin, {}), expectErrorKind("confirmationRequired"));
+      const { secret } = await module.twoFactor.enroll(admin, { password: PASSWORD });
       await module.twoFactor.confirm(by, codeAt(secret, clock.now()));
       clock.advance(MINUTE);
       await assert.rejects(
@@ -389,8 +392,8 @@ export function signInConformance(engine: TestEngine): void {
       await module.twoFactor.disable(admin, { password: PASSWORD, code: codeAt(secret, clock.now()) });
       const before = hasher.count;
       for (let count = 0; count < 10; count++)
-        await assert.rejects(module.twoFactor.enrol(admin, { password: "guess" }), expectErrorKind("signInFailed"));
-      await assert.rejects(module.twoFactor.enrol(admin, { password: PASSWORD }), expectErrorKind("tooManySignIns"));
+        await assert.rejects(module.twoFactor.enroll(admin, { password: "guess" }), expectErrorKind("signInFailed"));
+      await assert.rejects(module.twoFactor.enroll(admin, { password: PASSWORD }), expectErrorKind("tooManySignIns"));
       assert.equal(hasher.count - before, 10);
     });
 

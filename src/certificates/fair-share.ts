@@ -6,7 +6,7 @@ export interface TenantHost {
 }
 
 interface ShareLimits {
-  /** Maximum number of hosts of all accounts. */
+  /** Maximum number of hosts across all accounts. */
   total: number;
   /** Maximum number of hosts of one account. */
   perAccount: number;

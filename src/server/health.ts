@@ -93,7 +93,7 @@ async function checkDisk({ settings }: HealthCheckDeps): Promise<ComponentHealth
       name: "Disk",
       status: share < CRITICAL_SHARE ? "error" : "warning",
       reason,
-      fix: "Free space on the disk of the data directory: mail and uploads are rejected when it is full.",
+      fix: "Free up space on the disk that contains the data directory: mail and uploads are rejected when it is full.",
     },
   ];
 }

@@ -43,7 +43,7 @@ onEveryDatabase((engine) => {
     const by = (await withPassword())!;
     const { result } = (await post("/auth/password", { email, password: PASSWORD })).body;
     assert.ok(await caller(result.session.secret));
-    const { secret } = await module.twoFactor.enrol(by, {});
+    const { secret } = await module.twoFactor.enroll(by, {});
     await module.twoFactor.confirm(by, codeAt(secret, clock.now()));
     clock.advance(60_000);
     const first = await post("/auth/password", { email, password: PASSWORD });

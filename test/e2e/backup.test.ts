@@ -74,7 +74,7 @@ test("a restored server can decrypt its secrets, and its Durable Objects keep th
   assert.deepEqual(await visit(again.ready), { secret: "s3cret", count: 2 });
 });
 
-test("a server does not start with an incomplete restore", async (t) => {
+test("a server does not start if its restore is incomplete", async (t) => {
   const data = await temporaryFolder(t);
   mkdirSync(data, { recursive: true });
   writeFileSync(join(data, "restore-incomplete.json"), "{}");

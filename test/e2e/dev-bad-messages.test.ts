@@ -75,7 +75,7 @@ describe("unusual, malformed or oversized messages", () => {
     return { to, reply: last };
   }
 
-  it("a message without a Message-ID is rejected by the receive form with the documented text, and accepted by SMTP", async () => {
+  it("a message without a Message-ID is rejected by the HTTP endpoint for mail with the documented text, and accepted by SMTP", async () => {
     const raw = "From: ada@example.com\r\nTo: inbox@example.org\r\nSubject: bare\r\n\r\ntext\r\n";
     const { status, text } = await post(raw);
     assert.deepEqual(
@@ -118,7 +118,7 @@ describe("unusual, malformed or oversized messages", () => {
     });
   }
 
-  it("bare LF line endings are accepted by the receive forms, but rejected by SMTP", async () => {
+  it("bare LF line endings are accepted by the HTTP endpoints for mail, but rejected by SMTP", async () => {
     const raw = `${HEAD}Subject: unix\r\n\r\none\ntwo\n`;
     const unix = raw.replaceAll("\r\n", "\n");
     const { to, status } = await post(unix);

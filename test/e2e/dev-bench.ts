@@ -65,7 +65,7 @@ export interface TestServer extends DevServer {
   /** Returns the first event, past or future, that `found` accepts. */
   event<E extends DevEvent>(found: (event: DevEvent) => event is E): Promise<E>;
   event(found: (event: DevEvent) => boolean): Promise<DevEvent>;
-  /** POST to the first receive form. */
+  /** POST to the first HTTP endpoint for mail. */
   post(raw: string | Uint8Array, query?: string): Promise<{ status: number; text: string }>;
 }
 

@@ -19,7 +19,7 @@ import {
 export interface TwoFactor {
   status(by: Caller): Promise<{ enabled: boolean; recoveryCodes: number }>;
   /** Creates the secret of an authenticator app, in base32 and as `otpauth://` URI. Throws twoFactorOn. */
-  enrol(by: Caller, confirmation: Confirmation): Promise<{ secret: string; uri: string }>;
+  enroll(by: Caller, confirmation: Confirmation): Promise<{ secret: string; uri: string }>;
   /**
    * Enables two-factor authentication with a first code and revokes all other sessions. Returns recovery codes, which
    * are not shown again. Throws badCode, tooManySignIns, twoFactorOn, twoFactorOff.
@@ -75,7 +75,7 @@ export function createTwoFactor({
       enabled: await codes.isEnabled(user.id),
       recoveryCodes: await countRecoveryCodes(tables, user.id),
     }),
-    async enrol(by, confirmation) {
+    async enroll(by, confirmation) {
       await requireState(by, false);
       await confirmations.check(by, confirmation);
       const secret = makeTotpSecret();

@@ -282,7 +282,7 @@ function cachedCallerOf(
   };
 }
 
-/** Accounts in which any permission is allowed. A zone specified without its account yields none. */
+/** Accounts in which at least one permission is granted. A zone specified without its account yields none. */
 function reachableAccountsOf(grants: Grant[], owned: string[]): string[] {
   const allowed = grants.filter(({ effect }) => effect === "allow").map(({ resource }) => resource);
   if (allowed.some(({ kind }) => kind === "every account" || kind === "every zone")) return owned;

@@ -153,7 +153,7 @@ const twoFactorRoutes = ({ twoFactor }: Pick<SignInDomains, "twoFactor">): Route
 
     route(
       {
-        id: "user-two-factor-enrol",
+        id: "user-two-factor-enroll",
         method: "post",
         path: "/user/two_factor",
         tag,
@@ -163,7 +163,7 @@ const twoFactorRoutes = ({ twoFactor }: Pick<SignInDomains, "twoFactor">): Route
         bodyOptional: true,
         result: z.object({ secret: secretField(z.string()), uri: secretField(z.string()) }),
       },
-      async ({ caller, body }) => respond(await twoFactor.enrol(caller, confirmationOf(body))),
+      async ({ caller, body }) => respond(await twoFactor.enroll(caller, confirmationOf(body))),
     ),
 
     route(

@@ -26,7 +26,7 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
     ...messageOption,
   },
   examples: [
-    ["reelpost deploy", "the worker of this folder"],
+    ["reelpost deploy", "the worker in this folder"],
     ["reelpost deploy --env staging --message 'new footer'", "an environment, with a message"],
     ["reelpost deploy --dry-run", "checks the build, for tests"],
   ],

@@ -11,7 +11,7 @@ const deploymentsList = defineCommand({
   name: "deployments list",
   summary: "list deployments, newest first",
   options: workerOptions,
-  examples: [["reelpost deployments list", "the worker of this folder"]],
+  examples: [["reelpost deployments list", "the worker in this folder"]],
   async run(values, _, context) {
     const { api, script } = await connectWorker(values, context);
     const { deployments } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);

@@ -88,7 +88,7 @@ With several --config options the first worker is the default. With --json every
     },
   },
   examples: [
-    ["reelpost dev", "the worker of this folder"],
+    ["reelpost dev", "the worker in this folder"],
     ["reelpost dev --config wrangler.jsonc --port 8080", "another configuration file and port"],
     ["reelpost dev --seed seed.sql", "with rows in the database"],
     ["reelpost dev --chaos 20", "one delivery in five fails or is delayed"],

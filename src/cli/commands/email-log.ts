@@ -20,7 +20,7 @@ const emailLog = defineCommand({
   summary: "list the message log, newest first",
   description: `A message has one entry per recipient. \`reelpost email log get <message>\` shows its events.
 
-With --follow the newest entries come last, and new ones are printed until Ctrl-C; a message is printed again when its status changes. With --follow --json each entry is one JSON object per line.`,
+With --follow the newest entries come last, and new ones are printed until Ctrl-C; a message is printed again when its status changes. With --follow --json, each entry is printed as a JSON object on its own line.`,
   options: {
     zone: {
       type: "string",

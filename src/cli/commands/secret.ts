@@ -38,7 +38,7 @@ const secretList = defineCommand({
   name: "secret list",
   summary: "list the names of a worker's secrets",
   options: workerOptions,
-  examples: [["reelpost secret list", "the worker of this folder"]],
+  examples: [["reelpost secret list", "the worker in this folder"]],
   async run(values, _, context) {
     const { api, script, name } = await connectWorker(values, context);
     const secrets = await api.result<{ name: string; type: string }[]>("GET", `${script}/secrets`);
@@ -54,7 +54,7 @@ const secretDelete = defineCommand({
   summary: "delete a secret",
   arguments: [{ name: "name", summary: "name of the secret", required: true }],
   options: workerOptions,
-  examples: [["reelpost secret delete API_KEY", "the worker of this folder"]],
+  examples: [["reelpost secret delete API_KEY", "the worker in this folder"]],
   async run(values, [secret], context) {
     const { api, script, name } = await connectWorker(values, context);
     await api.result("DELETE", `${script}/secrets${at`/${secret!}`}`, { query: { url_encoded: true } });

@@ -26,7 +26,7 @@ import { streamDeliveryCommands } from "./stream-delivery.ts";
 const streamUpload = defineCommand({
   name: "stream upload",
   summary: "upload a video",
-  description: `Uploads in chunks (TUS). If the connection is lost, the upload resumes when the server responds again; after a timeout or Ctrl-C it prints how to resume later.
+  description: `Uploads in chunks (TUS). If the connection is lost, the upload resumes when the server responds again; after a timeout or Ctrl-C, the command prints how to resume later.
 
 Without --name the video has the name of its file.`,
   arguments: [{ name: "file", summary: "video file", required: true, complete: "file" }],

@@ -39,7 +39,7 @@ With --json each record is one JSON object per line; --format json indents them.
     ...workerOptions,
   },
   examples: [
-    ["reelpost tail", "the worker of this folder"],
+    ["reelpost tail", "the worker in this folder"],
     ["reelpost tail my-worker --status error", "failed events only"],
     ["reelpost tail --json | jq .exceptions", "exceptions as JSON, for scripts"],
   ],

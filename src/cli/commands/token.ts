@@ -90,7 +90,7 @@ function parseInstant(text: string): string {
     throw commandErrors.badContent({
       what: `--expires ${text}`,
       reason: "it is not a date",
-      fix: "For example --expires 2027-01-31",
+      fix: "For example: --expires 2027-01-31",
     });
   return new Date(time).toISOString().replace(/\.\d+Z$/, "Z");
 }

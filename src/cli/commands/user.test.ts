@@ -59,7 +59,7 @@ test("two-factor authentication is enrolled, confirmed and disabled with the cur
   const run = async (...args: string[]) =>
     (await runCli(["user", "two-factor", ...args], { cwd, api, stdin: "secret\n" })).stdout;
   assert.match(await run("status"), /enabled\nrecovery codes +9\n/);
-  assert.match(await run("enrol"), /secret +ABCD\nuri +otpauth:\/\/totp\/x\n/);
+  assert.match(await run("enroll"), /secret +ABCD\nuri +otpauth:\/\/totp\/x\n/);
   assert.equal(await run("confirm", "123456"), "aaaa-bbbb\n");
   assert.equal(await run("recovery-codes", "--code", "123456"), "cccc-dddd\n");
   assert.equal(await run("disable", "--code", "123456", "--yes"), "Disabled two-factor authentication\n");

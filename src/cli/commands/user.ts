@@ -78,11 +78,11 @@ const twoFactorStatus = defineCommand({
   },
 });
 
-const twoFactorEnrol = defineCommand({
-  name: "user two-factor enrol",
+const twoFactorEnroll = defineCommand({
+  name: "user two-factor enroll",
   summary: "create a secret for an authenticator app",
   options: serverOptions,
-  examples: [["reelpost user two-factor enrol", "then confirm it with a code of the app"]],
+  examples: [["reelpost user two-factor enroll", "then confirm it with a code of the app"]],
   async run(values, _, context) {
     const { api } = await connectUser(values, context);
     const [current] = await readPasswords([CURRENT], context);
@@ -227,7 +227,7 @@ const passkeysDelete = defineCommand({
 export const userCommands: readonly Command[] = [
   passwordSet,
   twoFactorStatus,
-  twoFactorEnrol,
+  twoFactorEnroll,
   twoFactorConfirm,
   twoFactorCodes,
   twoFactorDisable,

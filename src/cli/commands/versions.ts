@@ -21,7 +21,7 @@ const versionsList = defineCommand({
   name: "versions list",
   summary: "list a worker's versions, newest first",
   options: workerOptions,
-  examples: [["reelpost versions list", "the worker of this folder"]],
+  examples: [["reelpost versions list", "the worker in this folder"]],
   async run(values, _, context) {
     const { api, script } = await connectWorker(values, context);
     const versions: VersionItem[] = [];
@@ -93,7 +93,7 @@ const versionsUpload = defineCommand({
     ...missingBindingsOption,
     ...messageOption,
   },
-  examples: [["reelpost versions upload --message 'for review'", "the worker of this folder"]],
+  examples: [["reelpost versions upload --message 'for review'", "the worker in this folder"]],
   async run(values, _, context) {
     const project = await readForDeploy(values, context);
     const connection = await connectForUpload(project, values, context);

@@ -65,7 +65,7 @@ const FORMS: Record<string, "query" | "headers"> = {
 };
 
 /**
- * Creates the development HTTP server: the receive forms, a health path, and the worker's fetch handler for all other
+ * Creates the development HTTP server: the HTTP endpoints for mail, a health path, and the worker's fetch handler for all other
  * requests.
  */
 export function createDevHttp({

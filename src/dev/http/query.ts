@@ -1,4 +1,4 @@
-/** Query parameters of the receive forms. */
+/** Query parameters of the HTTP endpoints for mail. */
 interface ReceiveQuery {
   from?: string;
   to?: string;

@@ -15,7 +15,7 @@ import { queryOf } from "./query.ts";
 import { joinReplies, jsonReply, resultTextReply, send, textReply, TEXTS, type HttpReply } from "./replies.ts";
 import { noSuchWorker } from "./worker-choice.ts";
 
-/** A request to a receive form: the envelope is in the query, or in the From and To headers of the message. */
+/** A request to an HTTP endpoint for mail: the envelope is in the query, or in the From and To headers of the message. */
 interface ReceiveRequest {
   form: "query" | "headers";
   /** The worker selected by path or host; `?worker=` overrides it. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { HandlingResult } from "../../mail/index.ts";
 
-/** Texts of the local receive forms. Test suites compare them, so they never change. */
+/** Texts of the HTTP endpoints for mail. Test suites compare them, so they never change. */
 export const TEXTS = {
   processed: "Worker successfully processed email",
   incomplete:

@@ -12,7 +12,7 @@ type WorkerChoice =
 
 /**
  * Selects the worker of a request: `/cdn-cgi/worker/NAME/rest` (the worker sees `/rest`), the host `NAME.localhost`,
- * otherwise the first. `?worker=NAME` applies to the receive forms only: elsewhere the query belongs to the worker.
+ * otherwise the first. `?worker=NAME` applies to the HTTP endpoints for mail only: elsewhere the query belongs to the worker.
  */
 export function pickWorker(url: string, host: string | undefined, workers: readonly string[]): WorkerChoice {
   let rest = url;

@@ -333,7 +333,7 @@ test("a large message is checked on another thread, from a file or from memory, 
   assert.equal(tiny.dkim[0]!.result, "none");
 });
 
-test("a read error or a slow thread defers only that message", async () => {
+test("a read error or a slow thread defers only the affected message", async () => {
   const stuck = authenticator(
     { inlineBytes: 0, threads: { threads: 1, jobMs: 5000, maxWaiting: 1 } },
     { "rsa._domainkey.a.example TXT": noAnswer("ETIMEOUT") },

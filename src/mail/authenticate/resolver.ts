@@ -25,8 +25,7 @@ export interface LookupLimits {
 export const DEFAULT_LOOKUP_LIMITS: LookupLimits = { lookups: 150, lookupMs: 5000, totalMs: 20_000 };
 
 /**
- * Returns a resolver for one message: sends each query once and within the limits; queries beyond them fail like a
- * timeout.
+ * Returns a resolver for one message. It sends each query at most once, and only within the limits; queries beyond them fail as if they had timed out.
  */
 export function boundedResolver(
   resolver: Resolver,

@@ -77,7 +77,7 @@ export function createInboxActions({
       if (worker !== undefined && !workers().includes(worker))
         throw mailErrors.inboxWorkerMissing({ worker: quoted(worker), names: workers().join(", ") });
       let first: string | undefined;
-      // One message per worker invocation, as for the receive forms.
+      // One message per worker invocation, as for the HTTP endpoints for mail.
       for (const recipients of worker === undefined ? [to] : to.map((one) => [one])) {
         const source = spool.fromMemory(raw);
         first ??= source.id;

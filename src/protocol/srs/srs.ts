@@ -1,5 +1,5 @@
 import { parseAddress } from "../rfc5322/index.ts";
-import { dayStamp, isSigned, sign, stampAge } from "./stamp.ts";
+import { dayStamp, isValidSignature, sign, stampAge } from "./stamp.ts";
 
 /**
  * The Sender Rewriting Scheme: a forwarder puts its own domain into the envelope sender, so that SPF passes at the next
@@ -94,13 +94,13 @@ export function createSrs({ domain, keys, maxAgeDays = 21, signatureLength = 8 }
     const srs1Match = SRS1.exec(local);
     if (srs1Match) {
       const [, signature, first, rest] = srs1Match as unknown as [string, string, string, string];
-      if (!isSigned(keys, [first, rest], signature, signatureLength)) return { ok: false, why: "forged" };
+      if (!isValidSignature(keys, [first, rest], signature, signatureLength)) return { ok: false, why: "forged" };
       return { ok: true, address: `SRS0${rest}@${first}` };
     }
     const srs0Match = SRS0.exec(local);
     if (!srs0Match) return { ok: false, why: "not-srs" };
     const [, signature, day, from, user] = srs0Match as unknown as [string, string, string, string, string];
-    if (!isSigned(keys, [day, from, user], signature, signatureLength)) return { ok: false, why: "forged" };
+    if (!isValidSignature(keys, [day, from, user], signature, signatureLength)) return { ok: false, why: "forged" };
     const age = stampAge(day, now);
     // One day in the future is valid: the clock of another server may already be past midnight.
     if (age === undefined || age > maxAgeDays) return { ok: false, why: "expired" };

@@ -29,7 +29,7 @@ export function sign(key: string, parts: string[], length: number): string {
   return text;
 }
 
-export function isSigned(keys: readonly string[], parts: string[], signature: string, length: number): boolean {
+export function isValidSignature(keys: readonly string[], parts: string[], signature: string, length: number): boolean {
   const givenBytes = Buffer.from(signature.toUpperCase());
   return keys.some((key) => {
     const expectedBytes = Buffer.from(sign(key, parts, length));

@@ -404,7 +404,7 @@ test("a growing body is read no faster than the viewer, and ends when the viewer
   assert.ok(Math.max(...buffered) < 1_000_000, `${Math.max(...buffered)} octets were buffered when more were read`);
 });
 
-test("only a GET request for the whole object over HTTP/1.1 accepts a growing body", async (t) => {
+test("only a GET request for the whole object over HTTP/1.1 gets a body that is still growing", async (t) => {
   const { origin, get } = await growingWorld(t);
   const accepts = async (headers: Record<string, string>) => (await get("accepts", { headers })).text();
   assert.equal(await accepts({}), "true");

@@ -38,7 +38,7 @@ export interface MediaRunReport {
   outcome: "ok" | MediaRunReason | "refused";
 }
 
-/** Number of running and of waiting runs, for metrics. */
+/** Number of running and of waiting processes, for metrics. */
 interface MediaLoad {
   running: number;
   waiting: Record<Urgency, number>;

@@ -35,8 +35,7 @@ export interface UploadsFixtureOptions {
 }
 
 /**
- * Opens the uploads service over HTTP, on real storage. Instead of the API, a POST to `/tus` (or `/direct`, with
- * direct_user) creates an upload, and one to `/form` is a form.
+ * Serves the uploads service over HTTP, on real storage. In place of the API, a POST to `/tus` (or `/direct`, with direct_user) creates an upload, and a POST to `/form` uploads a form.
  */
 export async function openUploadsFixture({
   folder,

@@ -45,7 +45,7 @@ test("logs are reported with their invocation, whether the response or the tail 
   }
 });
 
-test("an invocation not started by the server is reported by its entrypoint; the server's own calls are not reported", () => {
+test("an invocation not started by the server is reported under the name of its entrypoint; the server's own calls are not reported", () => {
   const { invocations, reported } = open();
   invocations.tail([
     item({ [EVENT_HEADER]: "handlers" }, { entrypoint: "ReelpostMail", ...said }),

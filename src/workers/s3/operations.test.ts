@@ -237,7 +237,7 @@ describe("operations of the S3 API", () => {
     assert.equal((await copy({ "x-amz-copy-source": "bucket/none" })).code, "NoSuchKey");
   });
 
-  it("an object on the host of the API is a sandboxed document, and its own host serves it unchanged", async (t) => {
+  it("an object served from the API host is sandboxed; its own host serves it unchanged", async (t) => {
     const { send, put } = await startS3(t);
     await put("page.html", "<script>1</script>", { "content-type": "text/html" });
     const policyOf = ({ headers }: Awaited<ReturnType<typeof send>>) => [

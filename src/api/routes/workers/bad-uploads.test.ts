@@ -164,7 +164,7 @@ test("every operation on an unknown worker returns 404 and creates nothing", asy
     const { status, body: answered } = await call(method, path, { body });
     assert.deepEqual([status, answered?.errors[0].code], [404, 10007], `${method} ${path}`);
   }
-  // Not sent with call(): if this operation fails, its published result is an object instead of null.
+  // Not sent with call(): the published schema for a failure of this operation has an object as `result` instead of null.
   const uploaded = await fetch(`${url}${SCRIPT}/versions`, {
     method: "POST",
     headers: { authorization: `Bearer ${TEST_TOKEN}` },

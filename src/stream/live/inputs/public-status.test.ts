@@ -86,7 +86,7 @@ const tokenFor = (sub: string) =>
     .concat(Buffer.alloc(256).toString("base64url"))
     .join(".");
 
-test("reports whether an input is live, and its video, for the uid or a token of the input and for its video", async (t) => {
+test("the lifecycle of an input (by uid or token), or of its video, states the video and whether it is live", async (t) => {
   const { state, reported, ask, videos } = await open(t);
   assert.deepEqual(await reported(`/${INPUT}/lifecycle`), { isInput: true, videoUID: null, live: false });
   state.now = { live: true, video: VIDEO };

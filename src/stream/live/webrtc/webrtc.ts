@@ -51,7 +51,7 @@ export interface LiveWebrtcDeps {
   now?: () => number;
   /** Milliseconds between authorization checks of a viewer. Default: 15 s. */
   reauthorizeMs?: number;
-  /** Calls the listener when access rules of an input may have changed; viewers are then checked. */
+  /** Calls the listener when the access rules of an input may have changed; its viewers are then reauthorized. */
   onInputChange?(listener: () => void): () => void;
 }
 

@@ -6,7 +6,7 @@ import { blobOwner, type R2Tables } from "./schema.ts";
 export interface RemovedVersion {
   bucket: string;
   owner: string;
-  /** True if the bytes are many blobs listed in the table, rather than one blob with the same name as the owner. */
+  /** True if the bytes are stored in several blobs listed in the table, rather than in one blob with the same name as the owner. */
   multipart: boolean;
 }
 

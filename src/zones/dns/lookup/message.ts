@@ -39,7 +39,7 @@ export interface WireAnswer {
   rcode: string;
   authoritative: boolean;
   truncated: boolean;
-  /** RFC 4035 3.2.3: DNSSEC validated all records. Meaningful only if the server is trusted. */
+  /** The AD bit (RFC 4035 3.2.3): the server validated all records with DNSSEC. Meaningful only if the server is trusted. */
   authentic: boolean;
   recursive: boolean;
   records: WireRecord[];

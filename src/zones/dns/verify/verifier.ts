@@ -144,7 +144,7 @@ function conflictsIn(expected: readonly ProviderRecord[], answers: readonly Answ
         foundConflicts.set(recordKey(record), {
           record,
           kind: "secondDmarc",
-          message: `${record.name} has ${rivals} DMARC records: receivers then ignore all of them. Remove ${presentedData(record)} or the other one.`,
+          message: `${record.name} has ${rivals} DMARC records, so receivers ignore all of them. Keep only one: remove ${presentedData(record)} or the others.`,
         });
     }
   }

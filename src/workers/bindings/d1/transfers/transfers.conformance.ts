@@ -229,7 +229,7 @@ export function transfersConformance(engine: TestEngine): void {
       assert.equal((await kept("import")).rows, 0);
     });
 
-    test("have their files deleted after an hour if these were not downloaded", async () => {
+    test("have their files deleted after an hour if they were not downloaded", async () => {
       const id = await database();
       await send(id, "select 1");
       const { token } = await front.announce(ACCOUNT, id, md5("never sent"));

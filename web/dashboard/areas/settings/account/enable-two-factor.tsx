@@ -19,19 +19,19 @@ export function EnableTwoFactor({
 }) {
   const notify = useNotify();
   const confirmation = useConfirmation();
-  const [enrolment, setEnrolment] = useState<{ secret: string; uri: string }>();
+  const [enrollment, setEnrollment] = useState<{ secret: string; uri: string }>();
   const [code, setCode] = useState("");
 
   function close() {
-    setEnrolment(undefined);
+    setEnrollment(undefined);
     setCode("");
     confirmation.reset();
     onClose();
   }
 
   async function submit() {
-    if (enrolment === undefined) {
-      setEnrolment(await api.post("/user/two_factor", { body: confirmation.body }));
+    if (enrollment === undefined) {
+      setEnrollment(await api.post("/user/two_factor", { body: confirmation.body }));
       return false;
     }
     const { recovery_codes: codes } = await api.post("/user/two_factor/confirm", { body: { code: code.trim() } });
@@ -43,12 +43,12 @@ export function EnableTwoFactor({
   return (
     <FormModal
       title="Enable two-factor authentication"
-      submitLabel={enrolment === undefined ? "Continue" : "Enable"}
+      submitLabel={enrollment === undefined ? "Continue" : "Enable"}
       opened={opened}
       onClose={close}
       onSubmit={submit}
     >
-      {enrolment === undefined ? (
+      {enrollment === undefined ? (
         <>
           <Text fz="sm">
             You need an authenticator app on your phone or computer. Enabling two-factor authentication signs you out of
@@ -59,8 +59,8 @@ export function EnableTwoFactor({
       ) : (
         <Stack gap="sm">
           <Text fz="sm">Scan this code with the app, or enter the secret in it.</Text>
-          <QrCode text={enrolment.uri} label="QR code for the authenticator app" />
-          <CopyField label="Secret" value={enrolment.secret} wrap />
+          <QrCode text={enrollment.uri} label="QR code for the authenticator app" />
+          <CopyField label="Secret" value={enrollment.secret} wrap />
           <TextInput
             label="Code from the app"
             value={code}

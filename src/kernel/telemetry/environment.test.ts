@@ -49,6 +49,17 @@ test("the endpoint variable of one signal is a complete URL and overrides the co
   });
 });
 
+test("the timeout variable of one signal overrides the common variable, and invalid timeouts are ignored", () => {
+  const timeouts = (env: Record<string, string>) => Object.values(read({ enabled: true }, env)!.timeoutMs);
+  assert.deepEqual(timeouts({}), [10_000, 10_000]);
+  assert.deepEqual(
+    timeouts({ OTEL_EXPORTER_OTLP_TIMEOUT: "5000", OTEL_EXPORTER_OTLP_METRICS_TIMEOUT: "700" }),
+    [5000, 700],
+  );
+  for (const invalid of ["0", "-1", "1s", "1e3", "99999999999"])
+    assert.deepEqual(timeouts({ OTEL_EXPORTER_OTLP_TIMEOUT: invalid }), [10_000, 10_000], invalid);
+});
+
 test("OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER disable a signal with `none`", () => {
   assert.equal(read({ enabled: true }, { OTEL_METRICS_EXPORTER: "none" })!.metrics, undefined);
   assert.equal(read({ enabled: true }, { OTEL_TRACES_EXPORTER: "none" })!.traces, undefined);

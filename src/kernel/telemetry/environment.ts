@@ -8,6 +8,8 @@ export interface TelemetryConfig {
   traces: string | undefined;
   metrics: string | undefined;
   headers: { traces: Record<string, string>; metrics: Record<string, string> };
+  /** Time limit for one export, with its retries, in milliseconds. */
+  timeoutMs: { traces: number; metrics: number };
   /** Resource attributes, with `service.name`. */
   resource: Record<string, string>;
   sampleRatio: number;
@@ -20,6 +22,7 @@ type Signal = "traces" | "metrics";
 
 /** Port of OTLP over HTTP (OTLP specification, "OTLP/HTTP Default Port"). */
 const DEFAULT_ENDPOINT = "http://localhost:4318";
+const DEFAULT_TIMEOUT_MS = 10_000;
 
 /**
  * Merges the settings with the variables of the OpenTelemetry specification ("Environment Variable Specification",
@@ -40,6 +43,7 @@ export function readTelemetryConfig(
     traces,
     metrics,
     headers: { traces: headersOf("traces", env), metrics: headersOf("metrics", env) },
+    timeoutMs: { traces: timeoutMsOf("traces", env), metrics: timeoutMsOf("metrics", env) },
     resource: {
       ...readPairs(valueOf(env, "OTEL_RESOURCE_ATTRIBUTES")),
       "service.name": telemetry.service_name || serviceNameOf(env),
@@ -75,6 +79,13 @@ const headersOf = (signal: Signal, env: Environment) => ({
   ...readPairs(valueOf(env, "OTEL_EXPORTER_OTLP_HEADERS")),
   ...readPairs(valueOf(env, `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_HEADERS`)),
 });
+
+/** The specification ignores invalid values. A timer cannot wait for more than 2^31 - 1 ms. */
+function timeoutMsOf(signal: Signal, env: Environment): number {
+  const text =
+    valueOf(env, `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_TIMEOUT`) ?? valueOf(env, "OTEL_EXPORTER_OTLP_TIMEOUT");
+  return text !== undefined && /^[1-9]\d{0,8}$/.test(text) ? Number(text) : DEFAULT_TIMEOUT_MS;
+}
 
 /** `name=value,name=value` with percent-encoded values, as in W3C Baggage. Malformed members are ignored. */
 function readPairs(text: string | undefined): Record<string, string> {

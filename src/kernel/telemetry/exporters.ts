@@ -39,7 +39,6 @@ interface ExporterDeps {
 /** Maximum number of spans that wait for the collector. Further spans are dropped. */
 const MAX_QUEUED_SPANS = 4096;
 const MAX_SPANS_PER_EXPORT = 512;
-const EXPORT_TIMEOUT_MS = 10_000;
 /** Time limit for the last export when the server stops. */
 const CLOSE_MS = 2000;
 /** Minimum interval between two log lines about failed exports of one signal. */
@@ -59,12 +58,12 @@ export function startExporters(config: TelemetryConfig, { version, clock, log }:
       const exporter = new OTLPMetricExporter({
         url: config.metrics,
         headers: config.headers.metrics,
-        timeoutMillis: EXPORT_TIMEOUT_MS,
+        timeoutMillis: config.timeoutMs.metrics,
       });
       const reader = new PeriodicExportingMetricReader({
         exporter: reported<PushMetricExporter>(exporter, failures.metrics),
         exportIntervalMillis: config.metricsMs,
-        exportTimeoutMillis: Math.min(EXPORT_TIMEOUT_MS, config.metricsMs),
+        exportTimeoutMillis: Math.min(config.timeoutMs.metrics, config.metricsMs),
         metricProducers: [createMetricProducer(registry, { startedAt, now: clock.now, version })],
       });
       const provider = new MeterProvider({ resource, readers: [reader] });
@@ -78,7 +77,7 @@ function startTraces(config: TelemetryConfig, resource: Resource, onExport: OnEx
   const exporter = new OTLPTraceExporter({
     url: config.traces!,
     headers: config.headers.traces,
-    timeoutMillis: EXPORT_TIMEOUT_MS,
+    timeoutMillis: config.timeoutMs.traces,
   });
   const ratio = new TraceIdRatioBasedSampler(config.sampleRatio);
   const provider = new TracerProvider({
@@ -94,7 +93,7 @@ function startTraces(config: TelemetryConfig, resource: Resource, onExport: OnEx
         exporter: reported<SpanExporter>(exporter, onExport),
         maxQueueSize: MAX_QUEUED_SPANS,
         maxExportBatchSize: MAX_SPANS_PER_EXPORT,
-        exportTimeoutMillis: EXPORT_TIMEOUT_MS,
+        exportTimeoutMillis: config.timeoutMs.traces,
       }),
     ],
   });

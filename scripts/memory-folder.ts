@@ -13,15 +13,15 @@ const WANTED_BYTES = 6 * 2 ** 30;
  * which costs nothing there. It outlives every process, so tests behave the same as on disk. Call `remove` at the end;
  * the next run removes the folder of a killed run.
  */
-export function memoryFolder(): { path: string; remove(): void } | undefined {
+export function memoryFolder(sharedMemory = SHARED_MEMORY): { path: string; remove(): void } | undefined {
   try {
-    const { bavail, bsize } = statfsSync(SHARED_MEMORY);
-    for (const name of readdirSync(SHARED_MEMORY)) {
+    const { bavail, bsize } = statfsSync(sharedMemory);
+    for (const name of readdirSync(sharedMemory)) {
       const [, owner] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
-      if (owner !== undefined && !isAlive(Number(owner))) removeFolder(join(SHARED_MEMORY, name));
+      if (owner !== undefined && !isAlive(Number(owner))) removeFolder(join(sharedMemory, name));
     }
     if (bavail * bsize < WANTED_BYTES) return undefined;
-    const path = mkdtempSync(join(SHARED_MEMORY, `${PREFIX}${process.pid}-`));
+    const path = mkdtempSync(join(sharedMemory, `${PREFIX}${process.pid}-`));
     // As with /tmp, programs that do not run as root can create their own folders.
     chmodSync(path, 0o1777);
     return { path, remove: () => removeFolder(path) };

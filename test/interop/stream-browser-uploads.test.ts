@@ -136,6 +136,8 @@ describe(
       // The client checks whether part of the file was already uploaded.
       assert.deepEqual(refused, [`HEAD 404 ${uploadURL}`]);
       assert.equal(problems.length, 1, String(problems));
+      assert.match(problems[0]!, /status of 404 /);
+      assert.ok(problems[0]!.endsWith(` at ${uploadURL}`), problems[0]!);
     });
 
     it("the video hosts serve nothing else", async () => {

@@ -80,7 +80,7 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       let uid: string | undefined;
       const upload = new tus.Upload(bytes, {
         chunkSize: 5 * MIB,
-        retryDelays: [50, 200],
+        retryDelays: [50, 200, 1000, 5000],
         ...options,
         onUploadUrlAvailable: () => void (line !== undefined && (upload.url = upload.url!.replace(platform.url, line))),
         onAfterResponse(request, response) {
@@ -137,11 +137,16 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       },
       await cutAfter(5.5 * MIB),
     );
-    assert.deepEqual(
-      requests.map(({ method, status }) => `${method} ${status}`),
-      ["POST 201", "PATCH 204", "HEAD 200", "PATCH 204"],
+    const made = requests.map(({ method, status }) => `${method} ${status}`);
+    assert.deepEqual([...made.slice(0, 2), made.at(-1)], ["POST 201", "PATCH 204", "PATCH 204"], made.join());
+    // Each attempt to resume begins with HEAD. The first one may be too early: the broken request holds the lock until
+    // its data is stored (423).
+    const resumed = requests.slice(2, -1);
+    assert.ok(
+      resumed.length > 0 && made.slice(2, -1).every((request) => /^HEAD (200|423)$/.test(request)),
+      made.join(),
     );
-    assert.ok(requests[2]!.offset >= 5 * MIB, `resumed at ${requests[2]!.offset}`);
+    assert.ok(resumed.at(-1)!.offset >= 5 * MIB, `resumed at ${resumed.at(-1)!.offset}`);
     video = await platform.playable(uid);
     assert.deepEqual(
       [video.size, video.duration, video.input, video.meta],

@@ -1,24 +1,15 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import type { OriginalClient } from "../kernel/client-address.ts";
+import { HOP_BY_HOP_FIELDS } from "../protocol/http/index.ts";
 
 /** Headers with which a node identifies the client of a forwarded request. */
 const IP_HEADER = "reelpost-client-ip";
 const SCHEME_HEADER = "reelpost-client-scheme";
 const CLIENT_HEADERS = new Set([IP_HEADER, SCHEME_HEADER]);
 
-/** RFC 9110 7.6.1. */
-const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  // The node that accepted the request has already sent 100 (Continue).
-  "expect",
-]);
+// `expect`: the node that accepted the request has already sent 100 (Continue).
+const NOT_FORWARDED = new Set([...HOP_BY_HOP_FIELDS, "expect"]);
 
 /**
  * Returns the headers to forward, as alternating names and values: all except hop-by-hop headers and those that only
@@ -32,7 +23,7 @@ export function headersToForward({ rawHeaders, headers }: Pick<IncomingMessage, 
   );
   return filterHeaders(
     rawHeaders,
-    (name) => !HOP_BY_HOP.has(name) && !connectionHeaders.has(name) && !CLIENT_HEADERS.has(name),
+    (name) => !NOT_FORWARDED.has(name) && !connectionHeaders.has(name) && !CLIENT_HEADERS.has(name),
   );
 }
 

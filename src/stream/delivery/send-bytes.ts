@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
+import type { ByteRange } from "../../protocol/http/index.ts";
 import type { ObjectHandle } from "../../store/index.ts";
 import type { BufferPool } from "./memory.ts";
-import type { ByteRange } from "./range.ts";
 
 /** An object that can be sent; includes all its bytes if it is already in memory. */
 export type Sendable = Pick<ObjectHandle, "size" | "read"> &

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
+import { matchesEtag } from "../../protocol/http/index.ts";
 import { cacheControl } from "./cache-control.ts";
-import { matchesEtag } from "./range.ts";
 import type { DeliveryContext } from "./route.ts";
 import type { Video } from "../videos/index.ts";
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { matchesEtag, readRange } from "../../protocol/http/index.ts";
 import type { Video } from "../videos/index.ts";
 import { cacheControl } from "./cache-control.ts";
 import { createBufferPool, type BufferPool } from "./memory.ts";
-import { matchesEtag, readRange } from "./range.ts";
 import type { Viewer } from "../access/index.ts";
 import type { DeliveryContext } from "./route.ts";
 import { sendBytes, sendGrowingBytes, type Sendable } from "./send-bytes.ts";

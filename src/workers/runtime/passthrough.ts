@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { acceptsHtml, sendError } from "../../kernel/design/index.ts";
+import { HOP_BY_HOP_FIELDS } from "../../protocol/http/index.ts";
 import { responseHeaders, type Site } from "./response-headers.ts";
 import { SCHEME_HEADER } from "./capnp.ts";
 import type { ClientOf } from "./client.ts";
@@ -24,15 +25,6 @@ export interface Passthrough {
 
 const RETRY_LATER = "Reload the page in a minute.";
 
-const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 /** Only the server may set these headers, and those with the internal prefix. */
 const RESERVED = new Set([RAY_HEADER, "cf-connecting-ip", "x-real-ip"]);
 
@@ -269,7 +261,7 @@ function forwardedHeaders(
   const { rawHeaders } = request;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
-    if (HOP_BY_HOP.has(name) || RESERVED.has(name) || omittedHeaders.has(name)) continue;
+    if (HOP_BY_HOP_FIELDS.has(name) || RESERVED.has(name) || omittedHeaders.has(name)) continue;
     // A worker or a trace would mistake an internal header of a client for one of the server.
     if (name.startsWith(INTERNAL_HEADER_PREFIX) && name !== passedOn) continue;
     headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);

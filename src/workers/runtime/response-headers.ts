@@ -1,19 +1,11 @@
+import { HOP_BY_HOP_FIELDS } from "../../protocol/http/index.ts";
+
 /** The host that serves a worker. It determines which origin-wide headers and cookies the worker may set. */
 export type Site =
   /** `<script>.<label>.<domain>`: `parent` is `<label>.<domain>`, which the workers of one account share. */
   | { kind: "own"; parent: string }
   /** Under `path` on a host that also serves other content. */
   | { kind: "shared"; path: string };
-
-const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /** Response headers that apply to the whole origin or leave state in the browser. */
 const ORIGIN_WIDE = new Set([
@@ -53,7 +45,7 @@ export function responseHeaders(rawHeaders: readonly string[], site?: Site): str
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const [name, value] = [rawHeaders[i]!, rawHeaders[i + 1]!];
     const lower = name.toLowerCase();
-    if (HOP_BY_HOP.has(lower) || (site?.kind === "shared" && ORIGIN_WIDE.has(lower))) continue;
+    if (HOP_BY_HOP_FIELDS.has(lower) || (site?.kind === "shared" && ORIGIN_WIDE.has(lower))) continue;
     const restrictedCookie = site !== undefined && lower === "set-cookie" ? boundedCookie(value, site) : value;
     if (restrictedCookie !== undefined) headers.push(name, restrictedCookie);
   }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import type { AssetFile } from "../files/port.ts";
-import { matchesEtag, readRange, type ByteRange } from "./range.ts";
+import { matchesEtag, readRange, type ByteRange } from "../../../protocol/http/index.ts";
 import type { ResolvedAsset } from "./resolve.ts";
 import type { HeaderRule } from "./headers-file.ts";
 

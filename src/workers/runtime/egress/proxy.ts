@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingMessage, type ServerResponse } fro
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { messageOf } from "../../../kernel/index.ts";
+import { HOP_BY_HOP_FIELDS } from "../../../protocol/http/index.ts";
 import { listenOnSocket, type SocketServer } from "../binding-server.ts";
 import { ACTIONS_HOST } from "../inside/shared.ts";
 import { forwardRequestBody } from "../upload.ts";
@@ -25,17 +26,7 @@ interface EgressProxyOptions {
 
 const MAX_HEADER_BYTES = 256 * 1024;
 const ACTIONS_ORIGIN = `http://${ACTIONS_HOST}`;
-const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
+const NOT_FORWARDED = new Set([...HOP_BY_HOP_FIELDS, "proxy-authenticate", "proxy-authorization"]);
 
 /**
  * Starts the only outbound path of a worker: `fetch()` arrives as a request in absolute form (RFC 9112 3.2.2) and
@@ -163,12 +154,12 @@ const targetOf = (url: URL): EgressTarget => ({
   tls: url.protocol === "https:",
 });
 
-/** Returns the raw headers as pairs, without hop-by-hop headers (RFC 9110 7.6.1) except those that `keep` accepts. */
+/** Returns the raw headers as pairs, without those for the proxy itself, except those that `keep` accepts. */
 function filterHeaders(rawHeaders: string[], keep: (name: string) => boolean = () => false): [string, string][] {
   const list: [string, string][] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
-    if (!HOP_BY_HOP.has(name) || keep(name)) list.push([rawHeaders[i]!, rawHeaders[i + 1]!]);
+    if (!NOT_FORWARDED.has(name) || keep(name)) list.push([rawHeaders[i]!, rawHeaders[i + 1]!]);
   }
   return list;
 }

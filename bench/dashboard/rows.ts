@@ -10,6 +10,7 @@ import { newVideo } from "../../src/stream/videos/new-video.ts";
 import { updateUsage } from "../../src/stream/videos/usage-table.ts";
 import type { Video } from "../../src/stream/videos/video.ts";
 import { insertVideo, type VideoTables } from "../../src/stream/videos/videos-table.ts";
+import { forwardedEntry } from "../../test/support/mail-entries.ts";
 
 /** Rows per transaction. */
 const BATCH = 5000;
@@ -66,36 +67,15 @@ async function insertEntries(db: Db, account: string, rows: number): Promise<voi
     );
 }
 
-const entryOf = (account: string, index: number, at: number): Entry => ({
-  id: randomIds.hex(),
-  kind: "routing",
-  message: randomIds.hex(),
-  account,
-  zone: "b".repeat(32),
-  at,
-  changedAt: at,
-  from: `sender${index % 1000}@there.example`,
-  to: `box${index % 100}@here.example`,
-  subject: `Message ${index}`,
-  headerId: `<${index}@there.example>`,
-  status: "delivered",
-  action: "forward",
-  origin: "incoming",
-  rule: "rule",
-  script: null,
-  spf: "pass",
-  dkim: "pass",
-  dmarc: "pass",
-  arc: "none",
-  errorCause: null,
-  error: null,
-  isNdr: false,
-  isSpam: false,
-  spamScore: null,
-  spamThreshold: null,
-  size: 12_000,
-  ip: "192.0.2.1",
-  deliveries: [],
-  events: [],
-  answer: null,
-});
+const entryOf = (account: string, index: number, at: number): Entry =>
+  forwardedEntry({
+    id: randomIds.hex(),
+    message: randomIds.hex(),
+    account,
+    zone: "b".repeat(32),
+    at,
+    from: `sender${index % 1000}@there.example`,
+    to: `box${index % 100}@here.example`,
+    subject: `Message ${index}`,
+    headerId: `<${index}@there.example>`,
+  });

@@ -8,45 +8,15 @@ import { createQueueTable } from "../../src/mail/outbound/queue/queue-table.ts";
 import { createEmailRouting } from "../../src/mail/routing/create.ts";
 import { createGroupCommitter } from "../../src/store/index.ts";
 import { createZones } from "../../src/zones/index.ts";
+import { forwardedEntry } from "../support/mail-entries.ts";
 import { ACCOUNT, columnsOf, expectRows, idOf, multiply, random, shared, type Subject } from "./subject.ts";
 
 const ZONE = "b".repeat(32);
 const START = Date.UTC(2026, 0, 1);
 const PAGE = 50;
 
-const entryFor = (id: string, at: number): Entry => ({
-  id,
-  kind: "routing",
-  message: id,
-  account: ACCOUNT,
-  zone: ZONE,
-  at,
-  changedAt: at,
-  from: "sender@there.example",
-  to: "box@here.example",
-  subject: "Order 1",
-  headerId: "<1@there.example>",
-  status: "delivered",
-  action: "forward",
-  origin: "incoming",
-  rule: "rule",
-  script: null,
-  spf: "pass",
-  dkim: "pass",
-  dmarc: "pass",
-  arc: "none",
-  errorCause: null,
-  error: null,
-  isNdr: false,
-  isSpam: false,
-  spamScore: null,
-  spamThreshold: null,
-  size: 12_000,
-  ip: "192.0.2.1",
-  deliveries: [],
-  events: [],
-  answer: null,
-});
+const entryFor = (id: string, at: number): Entry =>
+  forwardedEntry({ id, message: id, account: ACCOUNT, zone: ZONE, at });
 
 export const mailLog: Subject = {
   name: "mail log",

@@ -12,6 +12,7 @@ import { createLog } from "../../kernel/index.ts";
 import { chapterRoutes, type Chapter } from "../chapters/index.ts";
 import type { DeliveryRoute, DeliveryContext } from "../delivery/route.ts";
 import { streamErrors } from "../errors.ts";
+import { anyVideo } from "../playback/playback.testing.ts";
 import type { Video } from "../videos/video.ts";
 import { createAssets } from "./assets.ts";
 import type { FakeBroadcast } from "./live.testing.ts";
@@ -20,34 +21,8 @@ import { type Player, createPlayer } from "./player.ts";
 const run = promisify(execFile);
 
 /** Returns a video as stored in its row, ready for playback. */
-export const someVideo = (change: Partial<Video> = {}): Video => ({
-  uid: "0123456789abcdef0123456789abcdef",
-  account: "a".repeat(32),
-  creator: null,
-  state: "ready",
-  pctComplete: 100,
-  meta: {},
-  created: 0,
-  modified: 0,
-  uploaded: 0,
-  readyToStream: true,
-  readyToStreamAt: 0,
-  scheduledDeletion: null,
-  size: 1,
-  allowedOrigins: [],
-  requireSignedURLs: false,
-  uploadExpiry: null,
-  maxSizeBytes: null,
-  maxDurationSeconds: null,
-  duration: 12,
-  input: { width: 640, height: 360 },
-  thumbnailTimestampPct: 0,
-  watermark: null,
-  publicDetails: { title: null, share_link: null, channel_link: null, logo: null },
-  sourceKey: null,
-  model: null,
-  ...change,
-});
+export const someVideo = (change: Partial<Video> = {}): Video =>
+  anyVideo({ duration: 12, input: { width: 640, height: 360 }, ...change });
 
 export interface StaticDelivery {
   origin: string;

@@ -1,31 +1,9 @@
-import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
+import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import type { LiveErrorCode, LiveInput, LiveInputDirectory, LiveState, LiveStatusLog } from "../inputs/port.ts";
+import { defaultInput } from "../inputs/inputs.testing.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession, LiveSubscriber } from "../session.ts";
 import { createHub, type HubDeps } from "./hub.ts";
-
-function testInput(more: Partial<LiveInput> = {}): LiveInput {
-  return {
-    uid: randomIds.hex(),
-    account: randomIds.hex(),
-    meta: {},
-    enabled: true,
-    preferLowLatency: false,
-    defaultCreator: null,
-    deleteRecordingAfterDays: null,
-    recording: {
-      mode: "automatic",
-      timeoutSeconds: 0,
-      requireSignedURLs: false,
-      allowedOrigins: [],
-      hideLiveViewerCount: false,
-    },
-    created: 0,
-    modified: 0,
-    keysRotatedAt: null,
-    ...more,
-  };
-}
 
 /**
  * Creates in-memory inputs with one key each; the SRT stream id is "srt-<key>" or "srt-<uid>", and "play-…" for
@@ -54,7 +32,7 @@ function createInputs() {
   return {
     directory,
     add(key: string, more: Partial<LiveInput> = {}) {
-      const input = testInput(more);
+      const input = defaultInput(more);
       byKey.set(key, input);
       return input;
     },

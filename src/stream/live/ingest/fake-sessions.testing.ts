@@ -129,26 +129,6 @@ export function createFakeSessions(): FakeSessions {
   };
 }
 
-export const someInput = (): LiveInput => ({
-  uid: randomIds.hex(),
-  account: "a",
-  meta: {},
-  enabled: true,
-  preferLowLatency: false,
-  defaultCreator: null,
-  deleteRecordingAfterDays: null,
-  recording: {
-    mode: "off",
-    timeoutSeconds: 0,
-    requireSignedURLs: false,
-    allowedOrigins: [],
-    hideLiveViewerCount: false,
-  },
-  created: 0,
-  modified: 0,
-  keysRotatedAt: null,
-});
-
 /** Waits up to a minute for the condition; otherwise fails the test with this message. */
 export async function until(what: string, condition: () => boolean): Promise<void> {
   const deadline = performance.now() + 60_000;

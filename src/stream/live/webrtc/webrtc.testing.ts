@@ -7,32 +7,12 @@ import { readAudio, readTags, readVideo } from "../../../protocol/flv/index.ts";
 import { readAvcConfig, readSps } from "../../../protocol/h264/index.ts";
 import { createLog, silentLog } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
+import { defaultInput } from "../inputs/inputs.testing.ts";
 import type { LiveInput } from "../inputs/port.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { Publication, PublishClaim, Publishing } from "../publish.ts";
 import type { LiveHealth, LiveSession, LiveSessions, LiveSubscriber } from "../session.ts";
 import { createLiveWebrtc, type LiveWebrtc, type LiveWebrtcDeps } from "./webrtc.ts";
-
-const someInput = (change: Partial<LiveInput> = {}): LiveInput => ({
-  uid: "c".repeat(32),
-  account: "a".repeat(32),
-  meta: {},
-  enabled: true,
-  preferLowLatency: false,
-  defaultCreator: null,
-  deleteRecordingAfterDays: null,
-  recording: {
-    mode: "off",
-    timeoutSeconds: 0,
-    requireSignedURLs: false,
-    allowedOrigins: [],
-    hideLiveViewerCount: false,
-  },
-  created: 0,
-  modified: 0,
-  keysRotatedAt: null,
-  ...change,
-});
 
 /** In-memory hub with one input and one secret: it stores published packets and passes them to each subscriber. */
 export interface SmallHub extends Publishing, LiveSessions {
@@ -50,7 +30,7 @@ export interface SmallHub extends Publishing, LiveSessions {
 }
 
 export function createSmallHub({ bFrames = false }: { bFrames?: boolean } = {}): SmallHub {
-  const input = someInput();
+  const input = defaultInput({ uid: "c".repeat(32) });
   const hub = {
     claims: [] as PublishClaim[],
     tracks: [] as LiveTracks[],

@@ -13,7 +13,8 @@ import { writeBuffers } from "../../flv/write-pieces.ts";
 import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
 import type { Publishing } from "../../publish.ts";
 import type { LiveSessions } from "../../session.ts";
-import { createFakeSessions, type Published, someInput, until } from "../fake-sessions.testing.ts";
+import { defaultInput } from "../../inputs/inputs.testing.ts";
+import { createFakeSessions, type Published, until } from "../fake-sessions.testing.ts";
 
 export interface FakeIngest extends Publishing, LiveSessions {
   readonly inputs: LiveInputDirectory;
@@ -45,7 +46,7 @@ export function createFakeIngest(): FakeIngest {
     published: fakeSessions.published,
     lags: fakeSessions.lags,
     add(publishKey, playbackKey) {
-      const input = someInput();
+      const input = defaultInput();
       keys.set(`publish ${publishKey}`, input).set(`play ${playbackKey}`, input);
       return input;
     },

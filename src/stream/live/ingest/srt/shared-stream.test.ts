@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MediaPacket } from "../../packets.ts";
-import { createFakeSessions, someInput } from "../fake-sessions.testing.ts";
+import { defaultInput } from "../../inputs/inputs.testing.ts";
+import { createFakeSessions } from "../fake-sessions.testing.ts";
 import { createSharedStreams } from "./shared-stream.ts";
 
 const frame = (ms: number, key = false): MediaPacket => ({
@@ -14,7 +15,7 @@ const frame = (ms: number, key = false): MediaPacket => ({
 
 function publish() {
   const fake = createFakeSessions();
-  const input = someInput();
+  const input = defaultInput();
   const publication = fake.publish(input, { protocol: "rtmp", credential: "", address: "" });
   publication.configure({ audio: { codec: "mp3", config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 } });
   return { publication, session: fake.sessions.get(input.uid)!, readers: () => fake.lags().length };

@@ -7,7 +7,8 @@ import { streamErrors } from "../../../errors.ts";
 import type { LiveInput, LiveInputDirectory } from "../../inputs/port.ts";
 import type { Publishing, RejectedPublishers } from "../../publish.ts";
 import type { LiveSessions } from "../../session.ts";
-import { createFakeSessions, type Published, someInput } from "../fake-sessions.testing.ts";
+import { defaultInput } from "../../inputs/inputs.testing.ts";
+import { createFakeSessions, type Published } from "../fake-sessions.testing.ts";
 import { type SrtServerDeps, startSrtServer } from "./server.ts";
 
 interface FakeIngest extends Publishing, RejectedPublishers {
@@ -47,7 +48,7 @@ export function createFakeIngest(): FakeIngest {
       },
     },
     add(name, passphrase) {
-      const input = someInput();
+      const input = defaultInput();
       inputs.set(name, { input, passphrase });
       return input;
     },

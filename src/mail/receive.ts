@@ -35,7 +35,7 @@ import type { Bounces } from "./bounces/index.ts";
 
 export interface ReceiverOptions {
   runtime: Pick<WorkerRuntime, "email">;
-  /** Resolves with the route of a recipient's mail. */
+  /** Resolves with the route of a recipient's mail: createRecipientRoute. Kind `none`: the recipient is rejected. */
   route: (recipient: string, envelope: Envelope) => OwnedRoute | Promise<OwnedRoute>;
   transport: Transport;
   spool: Spool;

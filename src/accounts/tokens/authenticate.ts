@@ -11,7 +11,7 @@ import { isSessionSecret } from "../sessions/value.ts";
 import { lacksSecondFactor } from "../sign-in/second-factor.ts";
 import type { User } from "../types.ts";
 import { fullAccessPolicies } from "./everything.ts";
-import { compile, grantsOf, type Grant } from "./grants.ts";
+import { compileGrants, grantsOf, type Grant } from "./grants.ts";
 import { ipMatcher } from "./ip-condition.ts";
 import type { LastUseTracker } from "./last-used.ts";
 import { permissionGroups } from "./permission-groups.ts";
@@ -265,7 +265,7 @@ function cachedCallerOf(
   }: { tokenId: string; grants: Grant[]; memberships: ReadonlyMap<string, Role> | string },
 ): Pick<CachedCaller, "caller" | "emailKey"> {
   const owned = typeof memberships === "string" ? [memberships] : [...memberships.keys()];
-  const isGranted = compile(grants, new Set(owned));
+  const isGranted = compileGrants(grants, new Set(owned));
   return {
     caller: {
       tokenId,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { array, assert as check, constantFrom, property, record, type Arbitrary } from "fast-check";
 import type { Permission, Resource } from "../caller.ts";
-import { compile, findExceedingGrant, type Grant, grantsOf } from "./grants.ts";
+import { compileGrants, findExceedingGrant, type Grant, grantsOf } from "./grants.ts";
 import { permissionGroups } from "./permission-groups.ts";
 import type { PolicyResource } from "./policy-resources.ts";
 import type { Policy, TokenOwner } from "./types.ts";
@@ -103,7 +103,7 @@ test("a compiled token allows exactly what evaluating its policies allows", () =
       array(policy, { maxLength: 4 }),
       array(constantFrom(...accounts), { maxLength: 2 }),
       (policies, reached) => {
-        const allows = compile(grantsOf(policies, owner), new Set(reached));
+        const allows = compileGrants(grantsOf(policies, owner), new Set(reached));
         for (const permission of names)
           for (const on of questions)
             assert.equal(
@@ -123,7 +123,7 @@ test("a token that does not exceed another allows nothing that the other denies"
     property(array(policy, { maxLength: 3 }), array(policy, { maxLength: 3 }), (wanted, held) => {
       const [more, own] = [grantsOf(wanted, owner), grantsOf(held, owner)];
       if (findExceedingGrant(more, own) !== undefined) return;
-      const [wants, has] = [compile(more, new Set(accounts)), compile(own, new Set(accounts))];
+      const [wants, has] = [compileGrants(more, new Set(accounts)), compileGrants(own, new Set(accounts))];
       for (const permission of names)
         for (const on of questions) {
           if (!wants(permission, on)) continue;
@@ -209,20 +209,20 @@ test("access to objects can be granted for one bucket or for all buckets of an a
   const bucket = `com.cloudflare.edge.r2.bucket.${account}_default_films`;
   const reachable = new Set(accounts);
   const bucketGrants = grants("allow", writeItem, bucket);
-  const allows = compile(bucketGrants, reachable);
+  const allows = compileGrants(bucketGrants, reachable);
   assert.ok(allows(writeItem, films) && allows(readItem, films));
   for (const on of otherResources) assert.ok(!allows(readItem, on), JSON.stringify(on));
   assert.ok(!allows("Workers R2 Storage Read", films) && !allows("Workers R2 Storage Read", { account }));
 
   const accountGrants = grants("allow", writeAll, `${A}.${account}`);
-  assert.ok(compile(accountGrants, reachable)(writeItem, films));
+  assert.ok(compileGrants(accountGrants, reachable)(writeItem, films));
   assert.ok(
-    !compile([...accountGrants, ...grants("deny", "Workers R2 Storage Read", `${A}.${account}`)], reachable)(
+    !compileGrants([...accountGrants, ...grants("deny", "Workers R2 Storage Read", `${A}.${account}`)], reachable)(
       readItem,
       films,
     ),
   );
-  assert.ok(!compile([...accountGrants, ...grants("deny", readItem, bucket)], reachable)(readItem, films));
+  assert.ok(!compileGrants([...accountGrants, ...grants("deny", readItem, bucket)], reachable)(readItem, films));
   assert.equal(findExceedingGrant(bucketGrants, accountGrants), undefined);
   assert.equal(findExceedingGrant(bucketGrants, grants("allow", writeAll, `${A}.*`)), undefined);
   assert.ok(findExceedingGrant(accountGrants, bucketGrants));

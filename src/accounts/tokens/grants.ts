@@ -68,7 +68,7 @@ function impliedPermissions(permission: Permission, effect: Grant["effect"]): Pe
  * Returns a function that checks whether a permission is allowed, using precomputed sets. `reachable`: the accounts of
  * the token's owner.
  */
-export function compile(
+export function compileGrants(
   grants: readonly Grant[],
   reachable: ReadonlySet<string>,
 ): (permission: Permission, target: Resource) => boolean {

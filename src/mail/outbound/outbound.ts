@@ -26,7 +26,7 @@ import { createQueue, type Queue } from "./queue/queue.ts";
 import { createPausesTable, type Pause } from "./queue/pauses-table.ts";
 import { createQueueTable } from "./queue/queue-table.ts";
 import { startRunner, type Runner } from "./queue/runner.ts";
-import { createResultRecorder, type DeliveryFailure } from "./queue/settle.ts";
+import { createResultRecorder, type DeliveryFailure } from "./queue/result-recorder.ts";
 import { createRelay, resultsWithRejections, deliveryResults } from "./relay.ts";
 import { createBreaker, type BreakerPause } from "./smtp/breaker.ts";
 import { createDeliveryAgent, type DeliveryAgentOptions } from "./smtp/delivery-agent.ts";

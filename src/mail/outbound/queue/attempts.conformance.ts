@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { UserError } from "../../../kernel/index.ts";
 import { NOON, MINUTE, HOUR, DAY, controlledAgent, until, mail, openOn, stateOf, settleDown } from "./queue.testing.ts";
-import type { DeliveryFailure } from "./settle.ts";
+import type { DeliveryFailure } from "./result-recorder.ts";
 
 /** Tests the delivery attempts of queued messages and their results on every database engine. */
 export function attemptsConformance(engine: TestEngine): void {

@@ -4,7 +4,7 @@ import { dayOf, type Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 import type { MessagePosition, QueueTable } from "./queue-table.ts";
 import type { RecipientRow } from "./migrations.ts";
-import { REPORT_RETRY_MS, type ResultRecorder } from "./settle.ts";
+import { REPORT_RETRY_MS, type ResultRecorder } from "./result-recorder.ts";
 
 interface HousekeepingDeps {
   table: ClaimsTable;

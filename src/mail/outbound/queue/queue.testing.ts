@@ -13,7 +13,7 @@ import { createOutbound, type OutboundLimits, type OutboundOptions } from "../ou
 import type { DeliveryAttempt, DeliveryAgent, DeliveryRequest, RecipientResult } from "../types.ts";
 import type { OutboundTables } from "./migrations.ts";
 import { outboundMigrations } from "../migrations.ts";
-import type { DeliveryFailure } from "./settle.ts";
+import type { DeliveryFailure } from "./result-recorder.ts";
 
 export const NOON = Date.UTC(2026, 0, 1, 12);
 export const MINUTE = 60_000;

@@ -8,7 +8,7 @@ import type { ClaimsTable } from "./claims-table.ts";
 import { createDestinations, type DestinationLimits } from "./destinations.ts";
 import { createLeases, type ActiveLease } from "./leases.ts";
 import type { MessageRow, RecipientRow } from "./migrations.ts";
-import type { ResultRecorder } from "./settle.ts";
+import type { ResultRecorder } from "./result-recorder.ts";
 
 interface RunnerDeps {
   table: ClaimsTable;

@@ -1,6 +1,6 @@
 import type { LiveRun, RunSink } from "../fragments.ts";
 import type { LiveSegment, LiveTimeline } from "../timeline.ts";
-import { createSegmenter } from "./cutter.ts";
+import { createCutter } from "./cutter.ts";
 import type { LivePackage, OpenPackageOptions } from "./port.ts";
 import { liveTargetDuration, wholeSeconds } from "./lists.ts";
 import { createPartTargets, type PartTargets } from "./part-targets.ts";
@@ -85,7 +85,7 @@ export function createBroadcast({
   function run(run: LiveRun): RunSink {
     endRun?.();
     currentRun = run;
-    const cutter = createSegmenter({
+    const cutter = createCutter({
       run,
       first: timeline.segments.length,
       segmentSeconds,

@@ -35,7 +35,7 @@ const MAX_BEHIND_S = 15;
 const TIME_TOLERANCE_S = 0.002;
 
 /** Cuts a run into segments: at key frames of its first rendition, and at the same times in all others. */
-export function createSegmenter({ run, first, segmentSeconds, partSeconds, onChange, onSegment }: CutterDeps): Cutter {
+export function createCutter({ run, first, segmentSeconds, partSeconds, onChange, onSegment }: CutterDeps): Cutter {
   const cuts: SegmentCut[] = [];
   const tracks = new Map<string, LiveTrack>();
   const heldFragments = new Map<string, LiveFragment[]>();

@@ -35,7 +35,7 @@ export interface SegmentCut {
   pts: number;
 }
 
-interface TrackParts {
+interface TrackDeps {
   run: { id: string; started: number };
   kind: "video" | "audio";
   /** Cuts of the run so far; the creator of the track adds to them. Never empty when a fragment is added. */
@@ -56,7 +56,7 @@ export interface LiveTrack {
 /** Durations are fractions of different timescales: smaller differences are ignored. */
 const TIME_TOLERANCE_S = 0.002;
 
-export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackParts): LiveTrack {
+export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackDeps): LiveTrack {
   /** Index in `cuts` of the open segment. */
   let cutIndex = -1;
   let openSegment: TrackSegment | undefined;

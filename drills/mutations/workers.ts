@@ -28,8 +28,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/runtime/egress/policy.ts",
-    from: "allowPrivate: false, denyPorts: [25]",
-    to: "allowPrivate: false, denyPorts: []",
+    from: "denyPorts: egress.deny_ports",
+    to: "denyPorts: []",
     test: "src/workers/runtime/egress/policy.test.ts",
   },
   {

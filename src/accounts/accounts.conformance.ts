@@ -5,10 +5,10 @@ import { createManualClock, randomIds, silentLog } from "../kernel/index.ts";
 import { createLocalEvents, type Db } from "../store/index.ts";
 import { createAccounts } from "./create.ts";
 import { accountsMigrations } from "./migrations.ts";
-import { rolePolicies, roles, type Role } from "./roles.ts";
+import { roles, type Role } from "./roles.ts";
 import type { AccountTables } from "./tables.ts";
 import { permissionGroups } from "./tokens/permission-groups.ts";
-import { ACCOUNT, groups, expectErrorKind, setUp } from "./accounts.testing.ts";
+import { ACCOUNT, expectErrorKind, groups, rolePolicies, setUp } from "./accounts.testing.ts";
 
 /** Behavior of users, accounts and memberships on every database. */
 export function accountsConformance(engine: TestEngine): void {

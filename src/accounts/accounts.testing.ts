@@ -5,13 +5,25 @@ import { createManualClock, randomIds, silentLog, type UserError } from "../kern
 import { createLocalEvents } from "../store/index.ts";
 import { createAccounts, type AccountsOptions } from "./create.ts";
 import { accountsMigrations } from "./migrations.ts";
-import { permissionGroups } from "./tokens/permission-groups.ts";
-import type { TokenRequest } from "./tokens/types.ts";
+import { roleAllows, type Role } from "./roles.ts";
+import { permissionGroups, SCOPE_NAMES } from "./tokens/permission-groups.ts";
+import type { Policy, TokenRequest } from "./tokens/types.ts";
 
 export const MINUTE = 60_000;
 export const ACCOUNT = "com.cloudflare.api.account";
 export const groups = (...names: string[]) =>
   names.map((name) => permissionGroups.find((group) => group.name === name)!.id);
+
+/** Returns the permission groups of a role in an account, as policies of the v4 API. Policy ids are empty. */
+export function rolePolicies(role: Role, account: string): Policy[] {
+  const groupsOf = (scope: "account" | "zone") =>
+    permissionGroups.filter((group) => group.scope === scope && roleAllows(role, group.name)).map(({ id }) => id);
+  const name = `${SCOPE_NAMES.account}.${account}`;
+  return [
+    { id: "", effect: "allow", groups: groupsOf("account"), resources: { [name]: "*" } },
+    { id: "", effect: "allow", groups: groupsOf("zone"), resources: { [name]: { [`${SCOPE_NAMES.zone}.*`]: "*" } } },
+  ];
+}
 
 /** Returns a function for `assert.rejects` that checks the kind of the error. */
 export const expectErrorKind = (kind: string) => (thrown: unknown) => {

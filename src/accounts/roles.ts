@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Permission, PermissionArea } from "./caller.ts";
-import { permissionGroups, SCOPE_NAMES } from "./tokens/permission-groups.ts";
-import type { Policy } from "./tokens/types.ts";
+import { permissionGroups } from "./tokens/permission-groups.ts";
 
 /** A role determines the permissions of a member in one account. */
 export type Role = "administrator" | "editor" | "viewer";
@@ -63,14 +62,3 @@ const accountPermissions = new Map(
  */
 export const roleAllows = (role: Role, permission: Permission): boolean =>
   accountPermissions.get(role)!.has(permission);
-
-/** Returns the permission groups of a role in an account, as policies of the v4 API. Policy ids are empty. */
-export function rolePolicies(role: Role, account: string): Policy[] {
-  const groupsOf = (scope: "account" | "zone") =>
-    permissionGroups.filter((group) => group.scope === scope && roleAllows(role, group.name)).map(({ id }) => id);
-  const name = `${SCOPE_NAMES.account}.${account}`;
-  return [
-    { id: "", effect: "allow", groups: groupsOf("account"), resources: { [name]: "*" } },
-    { id: "", effect: "allow", groups: groupsOf("zone"), resources: { [name]: { [`${SCOPE_NAMES.zone}.*`]: "*" } } },
-  ];
-}

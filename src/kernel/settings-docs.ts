@@ -1,12 +1,4 @@
-import { z } from "zod";
 import { type SettingField, settingGroups } from "./settings-fields.ts";
-import { settingsSchema } from "./settings.ts";
-
-/** JSON Schema of the settings file, for editors. */
-export const settingsJsonSchema = (): object => ({
-  title: "Settings of reelpost",
-  ...z.toJSONSchema(settingsSchema, { io: "input" }),
-});
 
 /**
  * Returns an example settings file that documents every setting. All values are the defaults, so the file changes

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
-import { expectErrorKind, setUp } from "../accounts.testing.ts";
+import { expectErrorKind, rolePolicies, setUp } from "../accounts.testing.ts";
 import type { Caller } from "../caller.ts";
-import { rolePolicies, type Role } from "../roles.ts";
+import type { Role } from "../roles.ts";
 import type { InvitationEmail } from "./types.ts";
 
 const DAY_MS = 24 * 3_600_000;

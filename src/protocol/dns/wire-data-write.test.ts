@@ -3,12 +3,18 @@ import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import { addressOctets } from "./address-octets.ts";
 import { recordOf } from "./dns.testing.ts";
-import { readData } from "./record-data.ts";
+import { readData, type RecordData } from "./record-data.ts";
 import { RECORD_TYPES, type RecordType } from "./record-types.ts";
 import { splitWords } from "./tokens.ts";
-import { dataToWire } from "./wire-data-write.ts";
+import { writeRecordData } from "./wire-data-write.ts";
 import { dataFromWire } from "./wire-data.ts";
 import { createWireWriter } from "./wire-writer.ts";
+
+function dataToWire(type: RecordType, data: RecordData): Buffer {
+  const out = createWireWriter();
+  writeRecordData(type, data, out);
+  return out.finish();
+}
 
 const wire = (type: RecordType, text: string) =>
   dataToWire(type, readData(type, splitWords(text), { apex: "example.com" })).toString("hex");

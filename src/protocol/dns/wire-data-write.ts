@@ -4,7 +4,7 @@ import type { Location } from "./location.ts";
 import type { RecordData } from "./record-data.ts";
 import { layoutOf, type RecordType } from "./record-types.ts";
 import { writeParams } from "./service-params-wire.ts";
-import { createWireWriter, type WireWriter } from "./wire-writer.ts";
+import type { WireWriter } from "./wire-writer.ts";
 
 /** Types defined in RFC 1035: only these may have compressed names in their data (RFC 3597 4). */
 const COMPRESSED = new Set<RecordType>(["CNAME", "MX", "NS", "PTR"]);
@@ -53,13 +53,6 @@ export function writeRecordData(type: RecordType, data: RecordData, out: WireWri
         break;
     }
   }
-}
-
-/** Encodes standalone data, without compression. */
-export function dataToWire(type: RecordType, data: RecordData): Buffer {
-  const out = createWireWriter();
-  writeRecordData(type, data, out);
-  return out.finish();
 }
 
 function writeString(octets: string, out: WireWriter): void {

@@ -12,10 +12,6 @@ interface WritableRecord {
 export const zoneFileLine = (record: WritableRecord & { type: RecordType; data: RecordData }): string =>
   formatLine(record, record.type, presentData(record.type, record.data, { absolute: true }));
 
-/** Formats one line for a type without a layout (RFC 3597 5). */
-export const opaqueLine = (record: WritableRecord & { type: string; opaque: Buffer }): string =>
-  formatLine(record, record.type, `\\# ${record.opaque.length} ${record.opaque.toString("hex")}`.trimEnd());
-
 interface StartOfAuthority {
   nameServer: string;
   serial: number;

@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { connectTo, EgressDenied } from "./connect.ts";
-import { createEgressCheck, SERVE_EGRESS } from "./policy.ts";
+import { SERVE_EGRESS } from "./egress.testing.ts";
+import { createEgressCheck } from "./policy.ts";
 import { startEgressProxy } from "./proxy.ts";
 
 /** Counts connections. */

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createOwnAddresses } from "../../../kernel/own-addresses.ts";
-import { createEgressCheck, DEV_EGRESS, SERVE_EGRESS } from "./policy.ts";
+import { SERVE_EGRESS } from "./egress.testing.ts";
+import { createEgressCheck, DEV_EGRESS } from "./policy.ts";
 
 describe("the egress policy", () => {
   const serve = createEgressCheck(SERVE_EGRESS);

@@ -19,8 +19,6 @@ export interface EgressPolicy {
   own?: Pick<OwnAddresses, "has" | "listensOn">;
 }
 
-/** For a server with workers of many users: blocks its own network and all mail servers. */
-export const SERVE_EGRESS: EgressPolicy = { allowLoopback: false, allowPrivate: false, denyPorts: [25], allow: [] };
 /** For a developer's own machine, where the services called by the worker often run too. */
 export const DEV_EGRESS: EgressPolicy = { allowLoopback: true, allowPrivate: true, denyPorts: [25], allow: [] };
 

@@ -7,7 +7,8 @@ import { after, before, describe, it } from "node:test";
 import type { WorkerRuntime } from "../../index.ts";
 import { mailOf, noActions, scriptOf, startRuntime } from "../runtime.testing.ts";
 import { connectTo, EgressFailed } from "./connect.ts";
-import { createEgressCheck, DEV_EGRESS, SERVE_EGRESS } from "./policy.ts";
+import { SERVE_EGRESS } from "./egress.testing.ts";
+import { createEgressCheck, DEV_EGRESS } from "./policy.ts";
 
 describe("a worker's outbound traffic", () => {
   let origin: Server;

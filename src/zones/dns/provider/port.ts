@@ -26,7 +26,7 @@ export interface ExclusiveSet extends RecordSetName {
 export interface DnsChange {
   /** The component that requests the change, such as "email-routing". */
   owner: string;
-  /** Users cannot change the added records. Only supported by embedded and manual providers. */
+  /** Users cannot change the added records. Only supported by the embedded provider. */
   locked?: boolean;
   /** Shown in `meta` of each record. */
   meta?: Record<string, unknown>;
@@ -39,7 +39,7 @@ export interface DnsChange {
 
 /** Stores the records of a zone. All implementations run the same conformance suite. */
 export interface DnsProvider {
-  readonly kind: "embedded" | "rfc2136" | "powerdns" | "manual";
+  readonly kind: "embedded" | "rfc2136" | "powerdns";
   /** Atomic and idempotent. Throws dnsErrors, and zoneErrors.dnsInvalid for invalid records. */
   apply(zone: RecordZone, change: DnsChange, signal?: AbortSignal): Promise<void>;
   /** Returns the current records in these sets. */

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
-import { onEveryDatabase, type TestEngine } from "../../../../test/support/databases.ts";
+import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { recordDraft } from "../../records/change.ts";
 import { openZones } from "../../zones.testing.ts";
 import { contentOf, dataOf } from "../../records/content.ts";
 import { createEmbeddedProvider } from "./embedded.ts";
-import { createManualProvider } from "./manual.ts";
 import { createPowerDnsProvider } from "./powerdns.ts";
 import { startFakePowerDns } from "./power-dns.testing.ts";
 import { providerConformance, refusedAs, type TestProvider } from "./provider.conformance.ts";
@@ -13,18 +12,16 @@ import { presentData } from "../../../protocol/dns/index.ts";
 
 const ZONE = { id: "z".repeat(32), account: "a".repeat(32), name: "example.com" };
 
-const ours =
-  (engine: TestEngine, kind: "embedded" | "manual") =>
-  async (t: TestContext): Promise<TestProvider> => {
+onEveryDatabase((engine) => {
+  providerConformance("embedded", async (t: TestContext): Promise<TestProvider> => {
     const { records, newZone } = await openZones(t, engine);
     const zone = await newZone();
-    const provider = kind === "embedded" ? createEmbeddedProvider({ records }) : createManualProvider({ records });
-    return { provider, zone, foreign: async (record) => void (await records.create(zone, record)) };
-  };
-
-onEveryDatabase((engine) => {
-  providerConformance("embedded", ours(engine, "embedded"));
-  providerConformance("manual", ours(engine, "manual"));
+    return {
+      provider: createEmbeddedProvider({ records }),
+      zone,
+      foreign: async (record) => void (await records.create(zone, record)),
+    };
+  });
 
   test("the embedded provider locks records and shows their owner", async (t) => {
     const { records, newZone } = await openZones(t, engine);
@@ -40,42 +37,6 @@ onEveryDatabase((engine) => {
     const [record] = await records.managed.list(zone.id, "email-routing");
     assert.deepEqual([record!.locked, record!.meta], [true, { email_routing: true }]);
     assert.equal((await refusedAs(records.delete(zone, record!.id))).kind, "locked");
-  });
-
-  test("the manual provider displays the expected records, writes them as a zone file, and looks up existing ones", async (t) => {
-    const { records, newZone } = await openZones(t, engine);
-    const zone = await newZone();
-    const foreign = { name: "example.com", type: "MX" as const, content: "old.example", priority: 5, ttl: 300 };
-    let world = [foreign];
-    const provider = createManualProvider({
-      records,
-      lookUp: async (sets) =>
-        world.filter((record) => sets.some(({ name, type }) => name === record.name && type === record.type)),
-    });
-    const change = {
-      owner: "email-routing",
-      add: [
-        { type: "MX", name: "@", content: "mx.example", priority: 1 },
-        { type: "TXT", name: "@", content: "v=spf1 ~all" },
-      ],
-      remove: [],
-      mustBeAbsent: [{ name: "example.com", type: "MX" as const }],
-    };
-    assert.equal((await refusedAs(provider.apply(zone, change))).kind, "foreignRecords");
-    world = [];
-    await provider.apply(zone, change);
-    assert.deepEqual(
-      (await provider.expectedRecords(zone, "email-routing")).map(({ type, content }) => [type, content]),
-      [
-        ["MX", "mx.example"],
-        ["TXT", '"v=spf1 ~all"'],
-      ],
-    );
-    assert.equal(
-      await provider.zoneFile(zone, "email-routing"),
-      'example.com.\t300\tIN\tMX\t1 mx.example.\nexample.com.\t300\tIN\tTXT\t"v=spf1 ~all"\n',
-    );
-    assert.deepEqual(await provider.current(zone, [{ name: "example.com", type: "MX" }]), []);
   });
 });
 

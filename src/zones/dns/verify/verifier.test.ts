@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
-import { silentLog } from "../../../kernel/index.ts";
+import { silentLog, systemClock } from "../../../kernel/index.ts";
 import { recordDraft } from "../../records/change.ts";
 import { zonesOf } from "../dns.testing.ts";
+import { createLookups } from "../lookup/lookups.ts";
 import type { ProviderRecord } from "../provider/port.ts";
 import { startDnsServer } from "../server.ts";
-import { createResolver, type RecordResolver } from "./resolver.ts";
+import { createLookupResolver, type RecordResolver } from "./record-resolver.ts";
 import { createVerifier } from "./verifier.ts";
 
 const zone = { id: "z", account: "a", name: "example.com" };
@@ -27,7 +28,7 @@ rp1._domainkey TXT "v=DKIM1; h=sha256; k=rsa; p=${KEY.slice(0, 200)}" "${KEY.sli
 _dmarc TXT "v=DMARC1; p=quarantine;"
 `;
 
-/** Starts a real server with this zone, and a real resolver that queries it. */
+/** Starts a real server with this zone, and a resolver that queries it. */
 async function served(t: TestContext, text: string, name = "ns"): Promise<RecordResolver> {
   const server = await startDnsServer({
     zones: zonesOf({ "example.com": text }),
@@ -37,7 +38,14 @@ async function served(t: TestContext, text: string, name = "ns"): Promise<Record
     rateLimit: null,
   });
   t.after(() => server.close());
-  return createResolver({ name, servers: [`127.0.0.1:${server.port}`], timeoutMs: 20_000 });
+  return resolverAt(t, server.port, name);
+}
+
+function resolverAt(t: TestContext, port: number, name: string, attemptMs = 20_000): RecordResolver {
+  const servers = [{ host: "127.0.0.1", port }];
+  const lookups = createLookups({ servers, clock: systemClock, log: silentLog, attemptMs, totalMs: 60_000 });
+  t.after(() => lookups.close());
+  return createLookupResolver(lookups, name);
 }
 
 const check = async (t: TestContext, text: string, expected = EXPECTED) =>
@@ -147,14 +155,14 @@ describe("the verifier", () => {
   });
 
   test("distinguishes SERVFAIL, REFUSED and timeouts from a nonexistent record", async (t) => {
-    const outside = createResolver({ name: "x", servers: ["127.0.0.1:1"], timeoutMs: 300 });
-    await assert.rejects(outside.resolve("example.com", "MX"), { name: "LookupFailed" });
+    const outside = resolverAt(t, 1, "x", 300);
+    await assert.rejects(outside.resolve("example.com", "MX"), { name: "LookupError" });
     const resolver = await served(t, GOOD);
     await assert.rejects(resolver.resolve("example.net", "MX"), {
-      name: "LookupFailed",
-      message: "the server refused to answer (REFUSED)",
+      name: "LookupError",
+      code: "EREFUSED",
     });
-    await assert.rejects(resolver.resolve("example.com", "LOC"), { name: "LookupFailed" });
+    await assert.rejects(resolver.resolve("example.com", "LOC"), /records of type LOC cannot be looked up/);
     assert.deepEqual(await resolver.resolve("nope.example.com", "MX"), []);
   });
 });

@@ -2,7 +2,7 @@ import { messageOf } from "../../../kernel/index.ts";
 import { recordKey, setKey, presentedData } from "../provider/change.ts";
 import type { ProviderRecord, RecordSetName } from "../provider/port.ts";
 import { kindOf, matchRecord } from "./match.ts";
-import type { RecordResolver } from "./resolver.ts";
+import type { RecordResolver } from "./record-resolver.ts";
 
 /** "failed": no resolver returned a definite answer. */
 type RecordState = "right" | "missing" | "wrong" | "failed";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { providerRecord } from "../provider/change.ts";
-import type { RecordResolver } from "./resolver.ts";
+import type { RecordResolver } from "./record-resolver.ts";
 import { createRecordWatch, type ExpectedRecord } from "./watch.ts";
 
 function start() {

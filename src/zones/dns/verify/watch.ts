@@ -4,7 +4,7 @@ import { recordDraft } from "../../records/change.ts";
 import type { RecordRequest } from "../../records/types.ts";
 import { recordKey } from "../provider/change.ts";
 import type { ProviderRecord } from "../provider/port.ts";
-import type { RecordResolver } from "./resolver.ts";
+import type { RecordResolver } from "./record-resolver.ts";
 import { createVerifier, type Verification } from "./verifier.ts";
 
 /** A record that is expected to exist; its name is absolute. */

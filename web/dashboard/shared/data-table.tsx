@@ -1,9 +1,10 @@
-import { ActionIcon, Checkbox, Group, Skeleton, Table, Text, Tooltip, UnstyledButton } from "@mantine/core";
+import { Checkbox, Group, Skeleton, Table, Text, UnstyledButton } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { ErrorState } from "./error-state.tsx";
 import { formatNumber } from "./format.tsx";
 import { Icon } from "./icon.tsx";
+import { PageButtons } from "./page-buttons.tsx";
 import type { PagedList } from "./use-list.ts";
 
 export interface Column<Row> {
@@ -213,23 +214,7 @@ function Pager<Row>({ list, onPage }: { list: Partial<PagedList<Row>>; onPage: (
         {range}
         {total !== undefined && ` of ${formatNumber(total)}`}
       </Text>
-      <Group gap={4}>
-        <Tooltip label="Previous page">
-          <ActionIcon
-            variant="default"
-            aria-label="Previous page"
-            disabled={page <= 1}
-            onClick={() => onPage(page - 1)}
-          >
-            <Icon name="chevron-left" size={14} />
-          </ActionIcon>
-        </Tooltip>
-        <Tooltip label="Next page">
-          <ActionIcon variant="default" aria-label="Next page" disabled={!hasNext} onClick={() => onPage(page + 1)}>
-            <Icon name="chevron-right" size={14} />
-          </ActionIcon>
-        </Tooltip>
-      </Group>
+      <PageButtons page={page} hasNext={hasNext} onPage={onPage} />
     </Group>
   );
 }

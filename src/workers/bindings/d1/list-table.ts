@@ -1,6 +1,7 @@
 import { sql, type Selectable } from "kysely";
 import { offsetOf, type PageRequest } from "../../../kernel/index.ts";
 import { prepareQuery, isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
+import { createRemovalTable } from "../removal-table.ts";
 
 export interface DatabaseListTables {
   d1_databases: {
@@ -203,45 +204,7 @@ export function createDatabaseListTable(db: Db) {
       );
     },
 
-    /** Hides the database from all callers. Returns false if it did not exist. */
-    markRemoved: (account: string, id: string, at: number): Promise<boolean> =>
-      db.transaction<DatabaseListTables, boolean>(async (tx) => {
-        const markedRow = await tx
-          .updateTable("d1_databases")
-          .set({ removed_at: at })
-          .where("id", "=", id)
-          .where("account_id", "=", account)
-          .where("removed_at", "is", null)
-          .returning("id")
-          .execute();
-        if (markedRow.length === 0) return false;
-        await tx
-          .updateTable("d1_database_counts")
-          .set({ count: sql<number>`count - 1` })
-          .where("account_id", "=", account)
-          .execute();
-        return true;
-      }),
-
-    /** Deleted databases, longest deleted first, starting after `after`. */
-    async removed(after: { at: number; id: string } | undefined, limit: number): Promise<{ id: string; at: number }[]> {
-      let query = tables
-        .selectFrom("d1_databases")
-        .select(["id", "removed_at"])
-        .where("removed_at", "is not", null)
-        .orderBy("removed_at")
-        .orderBy("id")
-        .limit(limit);
-      if (after)
-        query = query.where(({ eb, refTuple, tuple }) =>
-          eb(refTuple("removed_at", "id"), ">", tuple(after.at, after.id)),
-        );
-      return (await query.execute()).map(({ id, removed_at }) => ({ id, at: removed_at! }));
-    },
-
-    async forget(id: string): Promise<void> {
-      await db.write(tables.deleteFrom("d1_databases").where("id", "=", id).where("removed_at", "is not", null));
-    },
+    ...createRemovalTable(db, { rows: "d1_databases", counts: "d1_database_counts" }),
   };
 }
 

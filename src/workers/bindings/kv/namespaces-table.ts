@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { offsetOf, type PageRequest } from "../../../kernel/index.ts";
 import { prepareQuery, isUniqueViolation, type Db, type Migration } from "../../../store/index.ts";
+import { createRemovalTable } from "../removal-table.ts";
 
 interface NamespaceTables {
   kv_namespaces: {
@@ -178,45 +179,7 @@ export function createNamespaceTable(db: Db) {
       }
     },
 
-    /** Hides the namespace from all callers. Returns false if it did not exist. */
-    markRemoved: (account: string, id: string, at: number): Promise<boolean> =>
-      db.transaction<NamespaceTables, boolean>(async (tx) => {
-        const markedRows = await tx
-          .updateTable("kv_namespaces")
-          .set({ removed_at: at })
-          .where("id", "=", id)
-          .where("account_id", "=", account)
-          .where("removed_at", "is", null)
-          .returning("id")
-          .execute();
-        if (markedRows.length === 0) return false;
-        await tx
-          .updateTable("kv_namespace_counts")
-          .set({ count: sql<number>`count - 1` })
-          .where("account_id", "=", account)
-          .execute();
-        return true;
-      }),
-
-    /** Deleted namespaces, longest deleted first, starting after `after`. */
-    async removed(after: { at: number; id: string } | undefined, limit: number): Promise<{ id: string; at: number }[]> {
-      let query = tables
-        .selectFrom("kv_namespaces")
-        .select(["id", "removed_at"])
-        .where("removed_at", "is not", null)
-        .orderBy("removed_at")
-        .orderBy("id")
-        .limit(limit);
-      if (after)
-        query = query.where(({ eb, refTuple, tuple }) =>
-          eb(refTuple("removed_at", "id"), ">", tuple(after.at, after.id)),
-        );
-      return (await query.execute()).map(({ id, removed_at }) => ({ id, at: removed_at! }));
-    },
-
-    async forget(id: string): Promise<void> {
-      await db.write(tables.deleteFrom("kv_namespaces").where("id", "=", id).where("removed_at", "is not", null));
-    },
+    ...createRemovalTable(db, { rows: "kv_namespaces", counts: "kv_namespace_counts" }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { Alert, Button, Stack, Text } from "@mantine/core";
+import { Alert, Button, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, type ResultOf } from "../../api/client.ts";
@@ -13,7 +13,7 @@ import { Section } from "../../shared/page.tsx";
 import { useAction } from "../../shared/use-action.ts";
 import { mailKeys, type RoutingZone } from "./queries.ts";
 import { perDay, type ReportPeriod } from "./report-period.ts";
-import { countColumn, Figures, ReportTable, share } from "./report-sections.tsx";
+import { countColumn, Figures, reporterColumn, ReportTable, share } from "./report-sections.tsx";
 
 type Status = ResultOf<"GET", "/zones/{zone_id}/email/auth/dmarc-reports">;
 type Statistics = ResultOf<"GET", "/zones/{zone_id}/email/auth/dmarc-reports/statistics">;
@@ -168,21 +168,7 @@ function StatisticsView({
         title="Reporters"
         rows={reporters}
         rowKey={({ org_name: name, sender }) => `${name} ${sender}`}
-        columns={[
-          {
-            id: "reporter",
-            header: "Reporter",
-            render: ({ org_name: name, sender }) => (
-              <>
-                {name}{" "}
-                <Text span fz="xs" c="dimmed">
-                  {sender}
-                </Text>
-              </>
-            ),
-          },
-          ...countColumns<Counts>(),
-        ]}
+        columns={[reporterColumn<Statistics["reporters"][number]>("Reporter"), ...countColumns<Counts>()]}
       />
     </>
   );

@@ -18,6 +18,20 @@ export const countColumn = <Row,>(
   render: (row) => formatNumber(read(row)),
 });
 
+/** The organization that sent a report, with the domain of its sender. */
+export const reporterColumn = <Row extends { org_name: string; sender: string }>(header: string): Column<Row> => ({
+  id: "reporter",
+  header,
+  render: ({ org_name: name, sender }) => (
+    <>
+      {name}{" "}
+      <Text span fz="xs" c="dimmed">
+        {sender}
+      </Text>
+    </>
+  ),
+});
+
 /** "98 %": a share of a total; empty without a total. */
 export const share = (part: number, total: number): string =>
   total === 0 ? "" : `${((100 * part) / total).toFixed(part === total || part === 0 ? 0 : 1)} %`;

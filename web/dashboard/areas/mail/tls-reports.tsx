@@ -1,4 +1,4 @@
-import { Stack, Text } from "@mantine/core";
+import { Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, type ResultOf } from "../../api/client.ts";
@@ -10,7 +10,7 @@ import { LoadingState } from "../../shared/loading-state.tsx";
 import { Section } from "../../shared/page.tsx";
 import { mailKeys, type RoutingZone } from "./queries.ts";
 import { perDay, type ReportPeriod } from "./report-period.ts";
-import { countColumn, Figures, ReportTable, share } from "./report-sections.tsx";
+import { countColumn, Figures, reporterColumn, ReportTable, share } from "./report-sections.tsx";
 
 type Statistics = ResultOf<"GET", "/zones/{zone_id}/email/auth/tls-reports/statistics">;
 type Sessions = Statistics["totals"];
@@ -112,21 +112,7 @@ function StatisticsView({
         title="Senders of reports"
         rows={reporters}
         rowKey={({ org_name: name, sender }) => `${name} ${sender}`}
-        columns={[
-          {
-            id: "reporter",
-            header: "Sender",
-            render: ({ org_name: name, sender }) => (
-              <>
-                {name}{" "}
-                <Text span fz="xs" c="dimmed">
-                  {sender}
-                </Text>
-              </>
-            ),
-          },
-          ...sessionColumns<Sessions>(),
-        ]}
+        columns={[reporterColumn<Statistics["reporters"][number]>("Sender"), ...sessionColumns<Sessions>()]}
       />
     </>
   );

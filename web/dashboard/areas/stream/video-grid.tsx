@@ -1,9 +1,9 @@
-import { ActionIcon, Anchor, Checkbox, Group, Skeleton, Text, Tooltip } from "@mantine/core";
+import { Anchor, Checkbox, Group, Skeleton, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { ErrorState } from "../../shared/error-state.tsx";
 import { formatBytes, formatNumber, RelativeTime } from "../../shared/format.tsx";
-import { Icon } from "../../shared/icon.tsx";
+import { PageButtons } from "../../shared/page-buttons.tsx";
 import { countOf } from "../../shared/text.ts";
 import type { PagedList } from "../../shared/use-list.ts";
 import { hrefOf, nameOf, type Video } from "./queries.ts";
@@ -89,22 +89,8 @@ export function VideoGrid({
             ))}
       </ul>
       {(page > 1 || hasNext) && (
-        <Group justify="end" gap={4} mt="sm">
-          <Tooltip label="Previous page">
-            <ActionIcon
-              variant="default"
-              aria-label="Previous page"
-              disabled={page <= 1}
-              onClick={() => onPage(page - 1)}
-            >
-              <Icon name="chevron-left" size={14} />
-            </ActionIcon>
-          </Tooltip>
-          <Tooltip label="Next page">
-            <ActionIcon variant="default" aria-label="Next page" disabled={!hasNext} onClick={() => onPage(page + 1)}>
-              <Icon name="chevron-right" size={14} />
-            </ActionIcon>
-          </Tooltip>
+        <Group justify="end" mt="sm">
+          <PageButtons page={page} hasNext={hasNext} onPage={onPage} />
         </Group>
       )}
     </div>

@@ -47,14 +47,14 @@ export const mutations: Mutation[] = [
     name: "count once",
   },
   {
-    file: "src/mail/dmarc-reports/report-rows-table.ts",
+    file: "src/mail/dmarc-reports/received-table.ts",
     from: "(rows += count) > rowsPerZone",
     to: "(rows += count) > 10 * rowsPerZone",
     test: INTAKE_TEST,
     name: "are limited per sender",
   },
   {
-    file: "src/mail/dmarc-reports/report-rows-table.ts",
+    file: "src/mail/dmarc-reports/tls-rows-table.ts",
     from: 'tlsRows(filter).where("result_type", "=", "")',
     to: 'tlsRows(filter).where("result_type", "!=", "")',
     test: INTAKE_TEST,

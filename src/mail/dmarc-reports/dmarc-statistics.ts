@@ -1,4 +1,5 @@
-import type { DmarcCounts, DmarcGroup, ReportRows } from "./report-rows-table.ts";
+import type { DmarcCounts, DmarcGroup } from "./dmarc-rows-table.ts";
+import type { ReportRows } from "./report-rows-table.ts";
 
 export interface StatisticsRequest {
   /** The first and last day, in UTC: "2026-11-20". A report counts for the day on which its period begins. */

@@ -8,7 +8,8 @@ import { isAuthorAuthenticated } from "../forwarding/index.ts";
 import type { Envelope, MailSource } from "../messages/index.ts";
 import { readAggregate } from "./aggregate.ts";
 import { MAX_REPORT_MESSAGE_BYTES, readReportFile } from "./report-file.ts";
-import type { ReportHeader, ReportRows } from "./report-rows-table.ts";
+import type { ReportHeader } from "./received-table.ts";
+import type { ReportRows } from "./report-rows-table.ts";
 import { readTlsReport } from "./tls-report.ts";
 
 /** Mail to the report address of a zone. */

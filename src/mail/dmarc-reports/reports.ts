@@ -7,7 +7,8 @@ import { isDmarc, ruaOf, withoutRua, withRua } from "../../protocol/dmarc/index.
 import { dmarcStatistics, type DmarcStatistics, type StatisticsRequest } from "./dmarc-statistics.ts";
 import { tlsStatistics, type TlsStatistics } from "./tls-statistics.ts";
 import { createReportIntake, RETENTION_DAYS, type ReportIntake } from "./report-intake.ts";
-import { createReportRows, type ReportBounds } from "./report-rows-table.ts";
+import type { ReportBounds } from "./received-table.ts";
+import { createReportRows } from "./report-rows-table.ts";
 import {
   deleteReports,
   upsertReports,

@@ -1,5 +1,6 @@
 import type { StatisticsRequest } from "./dmarc-statistics.ts";
-import type { ReportRows, TlsCounts, TlsGroup } from "./report-rows-table.ts";
+import type { ReportRows } from "./report-rows-table.ts";
+import type { TlsCounts, TlsGroup } from "./tls-rows-table.ts";
 
 /** Totals of the TLS reports about a zone. */
 export interface TlsStatistics {

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { checkVersions, createCluster, followDatabaseTime, type Cluster, type DatabaseTime } from "../cluster/index.ts";
 import { createClientAddress } from "../kernel/client-address.ts";
 import type { Settings } from "../kernel/settings.ts";
+import type { FirstProcess } from "../kernel/first-process.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
 import { noPeers, type Peers } from "../kernel/peers.ts";
 import type { RateLimits } from "../kernel/rate-limits.ts";
@@ -28,7 +29,7 @@ import { ownAddressesOf } from "./own-addresses.ts";
 import { migrations } from "./migrations.ts";
 import { createCustomDomainHosts } from "./custom-domain-hosts.ts";
 import { composePlatform, type Platform } from "./platform.ts";
-import type { ProcessSlot, sharedDatabaseOf } from "./processes/process-slot.ts";
+import type { sharedDatabaseOf } from "./processes/process-slot.ts";
 import type { Role } from "./roles.ts";
 import type { ServeOptions } from "./serve-options.ts";
 
@@ -53,13 +54,10 @@ export interface ServeModules {
 }
 
 /** D1 databases are files of the process that queries them on behalf of the API or a worker. */
-export const d1OptionsOf = (roles: ReadonlySet<Role>, slot?: ProcessSlot) =>
-  slot !== undefined && slot.count > 1
-    ? { files: false, transfers: false, isRefused: true }
-    : {
-        files: roles.has("api") || roles.has("workers") || roles.has("smtp"),
-        transfers: roles.has("api"),
-      };
+export const d1OptionsOf = (roles: ReadonlySet<Role>) => ({
+  files: roles.has("api") || roles.has("workers") || roles.has("smtp"),
+  transfers: roles.has("api"),
+});
 
 /** Time limit for pending work after a stop request. */
 export const GRACE_MS = 30_000;
@@ -75,8 +73,8 @@ interface OpenModulesOptions {
   local: Clock;
   /** The clock in `basics`, which is corrected to that of the database. */
   corrected: CorrectedClock;
-  /** The position of this process among those of its supervisor. */
-  slot: ProcessSlot | undefined;
+  /** The first process of this server, and its data directory; absent in that process. */
+  first: (FirstProcess & { directory: string }) | undefined;
   /** A SQLite database that these processes share. */
   shared: ReturnType<typeof sharedDatabaseOf>;
 }
@@ -87,7 +85,7 @@ export async function openModules(
   baseUrl: () => string,
   limits: ServeOptions["limits"],
   basics: Basics,
-  { isExposed = false, telemetry, version, nodeId, local, corrected, slot, shared }: OpenModulesOptions,
+  { isExposed = false, telemetry, version, nodeId, local, corrected, first, shared }: OpenModulesOptions,
 ): Promise<ServeModules> {
   const { data_dir: dataDir, database } = settings;
   const { lifecycle } = basics;
@@ -118,7 +116,7 @@ export async function openModules(
   );
   await checkStorageIdentity({ ...store, secrets, ids: basics.ids });
   const bindings = createBindings(store, dataDir, basics, {
-    d1: d1OptionsOf(roles, slot),
+    d1: { ...d1OptionsOf(roles), ...(first && { first }) },
     secrets,
     settings,
   });

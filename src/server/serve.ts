@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Dashboard } from "../dashboard/index.ts";
 import { checkClusterSettings } from "../cluster/index.ts";
 import { createCorrectedClock } from "../kernel/corrected-clock.ts";
@@ -17,6 +18,7 @@ import { checkRestored } from "./backup.ts";
 import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { inheritedSockets } from "./inherited-sockets.ts";
 import { listenHosts } from "./listen-hosts.ts";
+import { connectToFirst, listenForCalls } from "./processes/first-process.ts";
 import {
   mayCreateToken,
   SLOT_VARIABLE,
@@ -91,6 +93,9 @@ export async function startServe(options: ServeOptions): Promise<PlatformServer>
     const urls = createUrls(settings);
     // Sockets of the supervisor are bound to the addresses in the settings.
     const hosts = listenHosts(settings, roles, slot === undefined ? sockets : new Map());
+    const folderOfProcesses = join(givenSettings.data_dir, "processes");
+    const firstProcess = slot && slot.number > 1 ? connectToFirst(folderOfProcesses) : undefined;
+    if (firstProcess !== undefined) lifecycle.onStop("first process", async () => firstProcess.close());
     const modules = await openModules(settings, roles, urls.base, limits, basics, {
       isExposed: !hosts.every(isLoopback),
       telemetry,
@@ -98,9 +103,15 @@ export async function startServe(options: ServeOptions): Promise<PlatformServer>
       nodeId,
       local,
       corrected: clock,
-      slot,
+      first: firstProcess && { ...firstProcess, directory: givenSettings.data_dir },
       shared: sharedDatabaseOf(givenSettings, slot),
     });
+    if (slot?.number === 1) {
+      // Registered before the listeners, so that it stops after them: the other processes wait only while this one
+      // is replaced, not while it completes its own requests.
+      const calls = await listenForCalls(folderOfProcesses, modules.bindings.processServices, { log });
+      lifecycle.onStop("calls of other processes", calls.close);
+    }
     modules.platform.accounts.members.onInvitation(({ secret, ...invitation }) =>
       modules.mail.sendInvitation(invitation, `${urls.dashboard() ?? urls.base()}/sign-in#invite=${secret}`),
     );

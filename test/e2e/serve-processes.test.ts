@@ -15,6 +15,12 @@ const WORKER = `export default {
   email(message) { message.setReject("seen"); },
 };`;
 
+const COUNTER = `export default {
+  async fetch(request, { DB }) {
+    return new Response(String(await DB.prepare("select count(*) from t").first("count(*)")));
+  },
+};`;
+
 /** Resolves with the ids of both processes once they run. The list of child processes in proc(5) may be incomplete. */
 async function serversOf(pid: number): Promise<number[]> {
   for (;;) {
@@ -149,15 +155,59 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
     assert.equal(code, 0);
   });
 
-  test("all processes reject D1 requests, and another server cannot use their data directory", async (t) => {
+  test("all processes use the same D1 databases, and another server cannot use their data directory", async (t) => {
     const server = await start(t);
     const api = createApi(server.ready, TOKEN);
     const { uuid } = await api.ok("post", "d1/database", { body: { name: "notes" } });
-    for (let n = 0; n < 4; n++) {
-      const { status, body } = await api.call("post", `d1/database/${uuid}/query`, { body: { sql: "select 1" } });
-      assert.equal(status, 501);
-      assert.match(JSON.stringify(body), /D1 databases are not available on a server with --processes/);
+    await api.deploy("counter", COUNTER, { bindings: [{ type: "d1", name: "DB", id: uuid }] });
+    const agents: Agent[] = [];
+    const servers = await serversOf(server.child.pid!);
+    for (const pid of servers) agents.push(await agentOf(t, server.ready.url, pid, servers));
+    const call = async (agent: Agent, path: string, body: unknown) => {
+      const response = await sendHttpRequest(server.ready, `/client/v4/accounts/${api.account}/d1/database/${path}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+        body: JSON.stringify(body),
+        agent,
+      });
+      return JSON.parse(response.body) as { errors: unknown[]; result: Record<string, unknown> };
+    };
+    for (const [n, agent] of agents.entries()) {
+      const insert = { sql: "create table if not exists t(n); insert into t values (7)" };
+      assert.deepEqual((await call(agent, `${uuid}/query`, insert)).errors, []);
+      const counted = await sendHttpRequest(server.ready, "/", { host: "counter.main.localhost", agent });
+      assert.equal(counted.body, String(n + 1));
+      // The export runs in the first process; either one reports its end.
+      let exported = await call(agent, `${uuid}/export`, { output_format: "polling" });
+      while (exported.result.status === "active")
+        exported = await call(agent, `${uuid}/export`, {
+          output_format: "polling",
+          current_bookmark: exported.result.at_bookmark,
+        });
+      assert.equal(exported.result.status, "complete", JSON.stringify(exported));
     }
+    await api.ok("delete", `d1/database/${uuid}`);
+    for (const agent of agents)
+      assert.equal((await call(agent, `${uuid}/query`, { sql: "select 1" })).errors.length, 1);
     await assert.rejects(spawnServe(t, { dataDirectory: server.ready.dataDirectory }), /is using the data directory/);
   });
+}
+
+/** Resolves with an agent whose only connection was accepted by this process. */
+async function agentOf(t: Scope, url: string, pid: number, servers: readonly number[]): Promise<Agent> {
+  const { port } = new URL(url);
+  for (let attempts = 0; attempts < 500; attempts++) {
+    const socket = connect(Number(port), "127.0.0.1");
+    t.after(async () => void socket.destroy());
+    await once(socket, "connect");
+    // Connections wait until one of the processes accepts them.
+    while (!servers.some((each) => hasConnection(each, [socket]))) await sleep(5);
+    if (hasConnection(pid, [socket])) {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      agent.createConnection = () => socket;
+      return agent;
+    }
+    socket.destroy();
+  }
+  throw new Error(`process ${pid} accepted no connection`);
 }

@@ -11,7 +11,7 @@ import { supervisorChannel } from "./event-relay.ts";
 export const SLOT_VARIABLE = "REELPOST_PROCESS";
 
 /** The position of a process among the processes of one `reelpost serve --processes`. */
-export interface ProcessSlot {
+interface ProcessSlot {
   /** Starts at 1. The first process also has the roles that only one process can have. */
   number: number;
   count: number;

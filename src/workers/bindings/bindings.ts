@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { every } from "../../kernel/periodic.ts";
+import type { FirstProcess, FirstProcessService } from "../../kernel/first-process.ts";
 import type { Basics } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Secrets, Store } from "../../store/index.ts";
@@ -8,12 +9,14 @@ import {
   createD1Databases,
   createD1Service,
   createD1Transfers,
+  createRemoteDatabases,
+  D1_CALLS,
   d1DirectoryId,
+  serveDatabases,
   type D1DatabaseList,
   type D1Service,
   type D1Transfers,
 } from "./d1/index.ts";
-import { createUnavailableDatabases } from "./d1/unavailable-databases.ts";
 import { createAnalytics, createAnalyticsService, type Analytics } from "./analytics/index.ts";
 import { createKvService, type KvService } from "./kv/index.ts";
 import { createRateLimitService } from "./rate-limits/service.ts";
@@ -54,14 +57,16 @@ export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream" |
   secretsStore: BindingServices["secretsStore"] & { store?: SecretsStore };
   aiGateway: { gateways: AiGateways; proxy: AiGatewayProxy; find: FindGateway };
   d1: D1Service & { list: D1DatabaseList; transfers: D1Transfers };
+  /** The services of the first process for the other processes of this server. */
+  processServices: Readonly<Record<string, FirstProcessService>>;
 }
 
 interface BindingsOptions {
   /**
-   * `files`: D1 databases are in this data directory. `transfers`: imports and exports run in this process. Default:
-   * both. `isRefused`: D1 databases are unavailable, because several processes share the ports of this machine.
+   * `files`: this process executes queries. `transfers`: it accepts imports and exports. Default: both. `first`: the
+   * process that has the database files, and its data directory; by default, this process has them, in `directory`.
    */
-  d1?: { files: boolean; transfers: boolean; isRefused?: boolean };
+  d1?: { files: boolean; transfers: boolean; first?: FirstProcess & { directory: string } };
   /** Creates a queue when a worker first sends to it. Default false. */
   createQueues?: boolean;
   /** Settings with the AI servers, and the public URL of AI gateways. Without them, workers have no AI bindings. */
@@ -117,7 +122,8 @@ export function createBindings(
     sharedSweeps.every(SWEEP_MS, sweep, { name, log }),
   );
   // D1 databases and transfers are files in the data directory of one process, so each process sweeps its own.
-  for (const { sweep } of [d1.list, d1.transfers]) sweeps.push(every(SWEEP_MS, sweep, { name: "d1: sweep", log }));
+  if (d1Runs.first === undefined)
+    for (const { sweep } of [d1.list, d1.transfers]) sweeps.push(every(SWEEP_MS, sweep, { name: "d1: sweep", log }));
   const lifecycleSweep = createLifecycleSweep({ ...r2, clock });
   let isStopping = false;
   sweeps.push(
@@ -136,6 +142,7 @@ export function createBindings(
     kv: unlisted ? { ...kv, namespaces: unlistedNamespaces(kv.namespaces) } : kv,
     r2: unlisted ? { ...r2, bucketList: unlistedBuckets(r2.bucketList) } : r2,
     d1,
+    processServices: { [D1_CALLS]: serveDatabases(d1.databases, { log }) },
     queue,
     secretsStore: {
       ...createSecretsStoreService({ store: secretsStore, log }),
@@ -170,19 +177,24 @@ export function createBindings(
   }
 
   function createD1(): Bindings["d1"] {
-    const folder = join(directory, "d1");
-    const databases = d1Runs.isRefused
-      ? createUnavailableDatabases()
-      : createD1Databases({ directory: folder, clock, log });
+    const { first } = d1Runs;
+    const folder = join(first?.directory ?? directory, "d1");
+    const databases =
+      first === undefined
+        ? createD1Databases({ directory: folder, clock, log })
+        : createRemoteDatabases(first, { log });
     // A process without the database files leaves their deletion to the process that stores them.
     const accountDatabases = createD1DatabaseList({ db, ...(d1Runs.files && { databases }), clock, ids, log });
     const list = unlisted ? unlistedDatabases(accountDatabases) : accountDatabases;
     const service = createD1Service({ directory: folder, databases, list, clock, log });
-    const d1Home = d1Runs.transfers && { databases, home: d1DirectoryId(folder, ids) };
+    const runsTransfers = first === undefined && d1Runs.transfers;
+    // Transfers that another process accepts run in the process that has the files.
+    const home = d1Runs.transfers ? { home: d1DirectoryId(folder, ids) } : {};
+    const transferOptions = { ...home, ...(runsTransfers && { databases }) };
     return {
       ...service,
       list,
-      transfers: createD1Transfers({ db, objects, jobs, events, list, ...d1Home, clock, ids, log }),
+      transfers: createD1Transfers({ db, objects, jobs, events, list, ...transferOptions, clock, ids, log }),
     };
   }
 }

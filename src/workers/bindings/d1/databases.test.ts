@@ -16,7 +16,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
 import { createManualClock, type UserError } from "../../../kernel/index.ts";
-import { createD1Databases, type D1Databases, type D1DatabasesOptions } from "./databases.ts";
+import { createD1Databases, type D1DatabasesOptions } from "./databases.ts";
+import type { D1Databases } from "./port.ts";
 import { databaseFileName } from "./file-name.ts";
 
 function open(

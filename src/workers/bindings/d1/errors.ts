@@ -30,12 +30,6 @@ export const d1Errors = defineErrors("d1", {
     message: "Internal error in D1 DB storage caused object to be reset.",
     fix: "Retry. If the error persists, check the server's log.",
   },
-  severalProcesses: {
-    code: 7500,
-    http: 501,
-    message: "D1 databases are not available on a server with --processes.",
-    fix: "Start the server without --processes.",
-  },
   requestTooLarge: {
     code: 7500,
     http: 413,

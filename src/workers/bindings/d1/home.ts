@@ -6,7 +6,8 @@ import { makeDurableFolder } from "../../../store/index.ts";
 const HOME_FILE = ".home";
 
 /**
- * Persistent id of a directory of database files, created on first use. Only one process at a time uses the directory.
+ * Persistent id of a directory of database files, created on first use. Only the process that has the files creates it,
+ * before others read it.
  */
 export function d1DirectoryId(directory: string, ids: Pick<Ids, "hex">): string {
   const path = join(directory, HOME_FILE);

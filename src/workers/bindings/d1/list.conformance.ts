@@ -6,7 +6,8 @@ import { after, before, describe, test } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, type Clock, type UserError } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
-import { createD1Databases, type D1Databases } from "./databases.ts";
+import { createD1Databases } from "./databases.ts";
+import type { D1Databases } from "./port.ts";
 import { createD1DatabaseList, type D1DatabaseList } from "./list.ts";
 import { databaseListMigration, type DatabaseListTables } from "./list-table.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
 import { createTtlCache } from "../recently-seen.ts";
-import type { D1Databases } from "./databases.ts";
+import type { D1Databases } from "./port.ts";
 import { d1Errors } from "./errors.ts";
 import { createDatabaseListTable, type DatabaseRow } from "./list-table.ts";
 

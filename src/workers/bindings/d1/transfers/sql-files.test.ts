@@ -18,7 +18,8 @@ import {
   uint8Array,
 } from "fast-check";
 import type { UserError } from "../../../../kernel/index.ts";
-import { createD1Databases, type D1Databases, type D1DatabasesOptions } from "../databases.ts";
+import { createD1Databases, type D1DatabasesOptions } from "../databases.ts";
+import type { D1Databases } from "../port.ts";
 import type { ExportOptions } from "./export-sql.ts";
 
 function open(t: TestContext, limits: D1DatabasesOptions["limits"] = {}): D1Databases {

@@ -16,7 +16,8 @@ import {
   openFsObjects,
   openSqlite,
 } from "../../../../store/index.ts";
-import { createD1Databases, type D1Databases } from "../databases.ts";
+import { createD1Databases } from "../databases.ts";
+import type { D1Databases } from "../port.ts";
 import { createD1DatabaseList } from "../list.ts";
 import { d1Migrations } from "../migrations.ts";
 import { createD1Transfers } from "./transfers.ts";

@@ -24,7 +24,8 @@ import {
   type ObjectStore,
 } from "../../../../store/index.ts";
 import { openWriteOnceObjects } from "../../../../store/objects/write-once.testing.ts";
-import { createD1Databases, type D1Databases } from "../databases.ts";
+import { createD1Databases } from "../databases.ts";
+import type { D1Databases } from "../port.ts";
 import { createD1DatabaseList, type D1DatabaseList } from "../list.ts";
 import { d1DirectoryId } from "../home.ts";
 import { d1Migrations } from "../migrations.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../../../kernel/index.ts";
 import type { Db, Events, Job, Jobs, ObjectHandle, ObjectStore } from "../../../../store/index.ts";
 import { createBookmarkGenerator } from "../bookmarks.ts";
-import type { D1Databases } from "../databases.ts";
+import type { D1Databases } from "../port.ts";
 import { d1Errors } from "../errors.ts";
 import type { D1DatabaseList } from "../list.ts";
 import { d1Limits } from "../limits.ts";
@@ -71,8 +71,8 @@ interface D1TransfersOptions {
   /** The local databases. If absent, another process owns the files and runs the jobs. */
   databases?: D1Databases;
   /**
-   * Id of the folder of `databases`, stable across restarts. Transfers started here then run only in a process with
-   * this folder.
+   * Id of the folder of the database files, stable across restarts. Transfers started here then run only in the process
+   * that has this folder.
    */
   home?: string;
   /** Delay until the transfers of a dead process resume. Default: 30 s. */

@@ -1,0 +1,28 @@
+import type { Socket } from "node:net";
+
+/**
+ * Calls from the other processes of one `reelpost serve --processes` to the first process, which alone has the files
+ * that only one process may open: D1 databases and Durable Objects.
+ */
+export interface FirstProcess {
+  /**
+   * Opens a connection to a service of the first process. Resolves once the service has accepted the call; until then,
+   * nothing has been executed, so this waits while the first process restarts. Rejects with FirstProcessUnavailable
+   * after half a minute, or with the reason of the signal. The socket is paused.
+   */
+  connect(service: string, call: Record<string, unknown>, signal?: AbortSignal): Promise<Socket>;
+}
+
+/**
+ * Handles one call on a paused connection. Resolves when the call has ended; a process that stops waits for that.
+ * During a rolling restart, the caller may be of the previous or the next version.
+ */
+export type FirstProcessService = (call: Record<string, unknown>, connection: Socket) => Promise<void>;
+
+/** Thrown if the first process did not accept a call in time. */
+export class FirstProcessUnavailable extends Error {
+  override readonly name = "FirstProcessUnavailable";
+  constructor(options?: ErrorOptions) {
+    super("the first process of this server does not respond", options);
+  }
+}

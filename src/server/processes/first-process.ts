@@ -1,0 +1,154 @@
+import { chmodSync, closeSync, constants, openSync, rmSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { FirstProcessUnavailable, type FirstProcess, type FirstProcessService } from "../../kernel/first-process.ts";
+import { messageOf, systemClock, type Log } from "../../kernel/index.ts";
+
+/**
+ * The unix socket on which the first process handles calls of the others. A connection begins with one line of JSON,
+ * `{"service": …, "call": …}`, to which the first process responds with ACCEPTED before it executes anything. So a
+ * caller that has not received ACCEPTED can safely repeat the call, for example after the process was killed.
+ */
+const SOCKET_NAME = "first.sock";
+const ACCEPTED = "\n";
+const MAX_LINE_BYTES = 64 * 1024;
+
+/** The limit of unix(7), without the terminating NUL byte. */
+const MAX_SOCKET_PATH = 107;
+const WAIT_MS = 30_000;
+const RETRY_MS = 50;
+const STOP_MS = 10_000;
+
+/** Connects to the first process, whose socket is in `folder`. */
+export function connectToFirst(
+  folder: string,
+  { waitMs = WAIT_MS }: { waitMs?: number } = {},
+): FirstProcess & { close(): void } {
+  const { path, close } = socketIn(folder);
+  return {
+    async connect(service, call, signal) {
+      const line = `${JSON.stringify({ service, call })}\n`;
+      const deadline = performance.now() + waitMs;
+      for (;;) {
+        signal?.throwIfAborted();
+        try {
+          return await openCall(path, line, Math.max(1, deadline - performance.now()), signal);
+        } catch (cause) {
+          signal?.throwIfAborted();
+          if (performance.now() + RETRY_MS >= deadline) throw new FirstProcessUnavailable({ cause });
+        }
+        await systemClock.sleep(RETRY_MS, signal);
+      }
+    },
+    close,
+  };
+}
+
+/** Resolves with the connection once the first process has accepted the call. */
+function openCall(path: string, line: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const socket = connect({ path });
+  const timer = setTimeout(() => fail(new Error("the call was not accepted in time")), timeoutMs);
+  const settle = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+    socket.off("data", onData).off("error", fail).off("close", onClose);
+  };
+  function fail(err: unknown) {
+    settle();
+    socket.on("error", () => {}).destroy();
+    reject(err);
+  }
+  const onAbort = () => fail(signal!.reason);
+  const onClose = () => fail(new Error("the connection was closed before the call was accepted"));
+  const onData = (chunk: Buffer) => {
+    settle();
+    socket.pause();
+    if (chunk.length > ACCEPTED.length) socket.unshift(chunk.subarray(ACCEPTED.length));
+    resolve(socket);
+  };
+  signal?.addEventListener("abort", onAbort, { once: true });
+  socket.once("data", onData).once("error", fail).once("close", onClose).write(line);
+  return promise;
+}
+
+/**
+ * Handles the calls of the other processes. `close` accepts no further calls, which then wait for the next first process,
+ * and waits up to ten seconds for those that are running.
+ */
+export async function listenForCalls(
+  folder: string,
+  services: Readonly<Record<string, FirstProcessService>>,
+  { log, stopMs = STOP_MS }: { log: Log; stopMs?: number },
+): Promise<{ close(): Promise<void> }> {
+  const { path, close: closeFolder } = socketIn(folder);
+  const running = new Map<Socket, Promise<void>>();
+  const server = createServer((socket) => {
+    socket.on("error", () => socket.destroy());
+    const run = handleCall(socket).catch((err: unknown) => {
+      socket.destroy();
+      log.warn({ reason: messageOf(err) }, "serve: failed to handle a call of another process");
+    });
+    running.set(socket, run);
+    void run.finally(() => running.delete(socket));
+  });
+
+  async function handleCall(socket: Socket) {
+    const line = await readLine(socket);
+    if (line === undefined) return;
+    const { service: name, call } = JSON.parse(line) as { service: string; call: Record<string, unknown> };
+    const service = services[name];
+    if (service === undefined) throw new Error(`unknown service ${name}`);
+    socket.write(ACCEPTED);
+    await service(call, socket);
+  }
+
+  // The data directory is locked, so a socket that exists is that of a process that was killed.
+  rmSync(path, { force: true });
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen({ path }, resolve));
+  chmodSync(path, 0o600);
+  return {
+    async close() {
+      server.close();
+      await Promise.race([Promise.all(running.values()), systemClock.sleep(stopMs)]);
+      for (const socket of running.keys()) socket.destroy();
+      await Promise.all(running.values());
+      closeFolder();
+    },
+  };
+}
+
+/** Resolves with the first line, and pauses the connection; with undefined if it ends before that. */
+function readLine(socket: Socket): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    let received = "";
+    const settle = () => {
+      socket.pause();
+      socket.off("data", onData).off("close", onClose);
+    };
+    const onClose = () => {
+      settle();
+      resolve(undefined);
+    };
+    const onData = (chunk: Buffer) => {
+      received += chunk.toString("latin1");
+      if (received.endsWith("\n")) {
+        settle();
+        // Each byte is one character until here, so that a character is never cut in two.
+        resolve(Buffer.from(received, "latin1").toString());
+      } else if (received.length > MAX_LINE_BYTES) {
+        settle();
+        reject(new Error(`a call is longer than ${MAX_LINE_BYTES} bytes`));
+      }
+    };
+    socket.on("data", onData).once("close", onClose);
+  });
+}
+
+/** Returns a path to the socket that fits into sun_path, however long that of the folder is. Valid until close(). */
+function socketIn(folder: string): { path: string; close(): void } {
+  const path = join(folder, SOCKET_NAME);
+  if (process.platform !== "linux" || Buffer.byteLength(path) <= MAX_SOCKET_PATH) return { path, close() {} };
+  const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  return { path: `/proc/self/fd/${fd}/${SOCKET_NAME}`, close: () => closeSync(fd) };
+}

@@ -67,22 +67,52 @@ export async function choose(page: Page, button: ReturnType<Page["getByRole"]>, 
 /** Resolves when the player in the frame plays. */
 export async function waitUntilPlaying(page: Page, title: string): Promise<void> {
   const frame = page.frameLocator(`iframe[title="${title}"]`);
+  let lastState: MediaState | string = "";
   for (const begun = Date.now(); ; await sleep(100)) {
     // The player replaces its video element when it changes its source.
-    const position = await frame
+    const state = await frame
       .locator("video")
       .first()
-      .evaluate((element) => {
-        const media = element as unknown as { currentTime: number; muted: boolean; play(): Promise<void> };
-        media.muted = true;
-        void media.play().catch(() => {});
-        return media.currentTime;
-      })
-      .catch(() => 0);
-    if (position > 0.2) return;
+      .evaluate(startAndRead)
+      .catch((err: unknown) => String(err));
+    if (typeof state === "object" && state.currentTime > 0.2) return;
+    lastState = state;
     if (Date.now() - begun > PROCESSING.timeout)
-      assert.fail(`${title} does not play: ${await frame.locator("body").innerText()}`);
+      assert.fail(`${title} does not play: ${await frame.locator("body").innerText()} ${JSON.stringify(lastState)}`);
   }
+}
+
+/** The properties of a media element that explain why it does not play. */
+interface MediaState {
+  currentTime: number;
+  paused: boolean;
+  seeking: boolean;
+  readyState: number;
+  networkState: number;
+  error: string | undefined;
+  buffered: [start: number, end: number][];
+}
+
+/** Runs in the page. */
+function startAndRead(element: unknown): MediaState {
+  const media = element as Omit<MediaState, "error" | "buffered"> & {
+    muted: boolean;
+    error: { message: string } | null;
+    buffered: { length: number; start(index: number): number; end(index: number): number };
+    play(): Promise<void>;
+  };
+  media.muted = true;
+  void media.play().catch(() => {});
+  const { currentTime, paused, seeking, readyState, networkState, error, buffered } = media;
+  return {
+    currentTime,
+    paused,
+    seeking,
+    readyState,
+    networkState,
+    error: error?.message,
+    buffered: Array.from({ length: buffered.length }, (_, i) => [buffered.start(i), buffered.end(i)]),
+  };
 }
 
 /** ISO 14496-12 8.1.2: readers ignore a `free` box, which turns a small video into a large, sparse file. */

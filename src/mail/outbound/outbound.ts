@@ -23,12 +23,13 @@ import { createClaimsTable } from "./queue/claims-table.ts";
 import { createBreakerEvents } from "./queue/breaker-events.ts";
 import { createHousekeeping } from "./queue/housekeeping.ts";
 import { createQueue, type Queue } from "./queue/queue.ts";
-import { createPausesTable, type Pause } from "./queue/pauses-table.ts";
+import { createPausesTable } from "./queue/pauses-table.ts";
 import { createQueueTable } from "./queue/queue-table.ts";
 import { startRunner, type Runner } from "./queue/runner.ts";
 import { createResultRecorder, type DeliveryFailure } from "./queue/result-recorder.ts";
+import { createSharedPauses } from "./queue/shared-pauses.ts";
 import { createRelay, resultsWithRejections, deliveryResults } from "./relay.ts";
-import { createBreaker, type BreakerPause } from "./smtp/breaker.ts";
+import { createBreaker } from "./smtp/breaker.ts";
 import { createDeliveryAgent, type DeliveryAgentOptions } from "./smtp/delivery-agent.ts";
 import { traceAgent } from "./trace-agent.ts";
 import type { DeliveryAgent, RecipientResult } from "./types.ts";
@@ -142,36 +143,19 @@ const SMART_HOST = "*smart-host";
 const COUNT_TTL_MS = 10_000;
 /** A count is reused for this multiple of the time it took: it reads up to a million index entries. */
 const COUNT_REUSE_FACTOR = 100;
-const PROBE_DELAY_MS = 5000;
 
 export function createOutbound(options: OutboundOptions): OutboundService {
   const { db, objects, clock, ids, log, trace, events } = options;
   const limits: OutboundLimits = { ...DEFAULT_OUTBOUND_LIMITS, ...options.limits };
   const commits = createGroupCommitter(db);
   const pauses = createPausesTable(db, commits);
-  const breakerEvents = createBreakerEvents(events, ids.hex().slice(0, 8));
-  const notePauses = (kind: Pause["kind"]) => ({
-    onPause({ key: name, until, why }: BreakerPause) {
-      log.warn({ [kind]: name, until: new Date(until), why }, `outbound: ${kind} paused after failures`);
-      pauses
-        .set({ name, kind, until, why })
-        .then(() => breakerEvents.publish("paused", kind, name))
-        .catch((err: unknown) =>
-          log.warn({ err, [kind]: name }, "outbound: failed to store the paused state of a host"),
-        );
-    },
-    onResume(name: string) {
-      log.info({ [kind]: name }, `outbound: ${kind} resumed`);
-      pauses
-        .delete([name])
-        .catch((err: unknown) =>
-          log.warn({ err, [kind]: name }, "outbound: failed to clear the paused state of a host"),
-        );
-    },
-    onFailure: (name: string) => breakerEvents.publish("failed", kind, name),
-    onSuccess: (name: string) => breakerEvents.publish("reached", kind, name),
+  const sharedPauses = createSharedPauses({
+    table: pauses,
+    events: createBreakerEvents(events, ids.hex().slice(0, 8)),
+    clock,
+    log,
   });
-  const smtp = createDeliveryAgent({ ...options, ...notePauses("host") });
+  const smtp = createDeliveryAgent({ ...options, ...sharedPauses.breakerOptions("host") });
   const agent = traceAgent(options.agent ?? smtp, options.tracing);
   const claims = createClaimsTable(db, commits);
   const table = createQueueTable(db, commits);
@@ -182,8 +166,9 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     failureThreshold: 3,
     minMs: MINUTE_MS,
     maxMs: 30 * MINUTE_MS,
-    ...notePauses("destination"),
+    ...sharedPauses.breakerOptions("destination"),
   });
+  const breakers = { host: smtp.breaker, destination: breaker };
   const failureListeners: FailureListener[] = [];
   const recorder = createResultRecorder({
     table: claims,
@@ -236,37 +221,6 @@ export function createOutbound(options: OutboundOptions): OutboundService {
       void resumeLocally(destination);
       if (events && /^[!-~]{1,200}$/.test(destination)) events.publish(RESUME_TOPIC, destination);
     }
-  }
-
-  /** Pauses persist across restarts, so that a restart does not retry every message to a host that is down. */
-  async function restorePauses() {
-    try {
-      for (const { name: key, kind, until, why } of await pauses.active(clock.now()))
-        (kind === "host" ? smtp.breaker : breaker).restore({ key, until, why });
-    } catch (err) {
-      log.warn({ err }, "outbound: failed to restore paused hosts; they will be retried");
-    }
-  }
-
-  /** Applies a state change of a destination or host that another process has detected. */
-  async function adoptChange(
-    change: "paused" | "failed" | "reached",
-    kind: Pause["kind"],
-    name: string,
-    isEarlier: boolean,
-  ) {
-    const which = kind === "host" ? smtp.breaker : breaker;
-    if (change === "failed") return which.recordRemoteFailure(name);
-    if (change === "reached") {
-      which.recordRemoteSuccess(name);
-      if (kind === "destination") runner?.wake([name]);
-      return;
-    }
-    const activePauses = await pauses.active(clock.now(), [name]);
-    // If several processes have paused it, only the first one probes it, and announces the result. Checked after the
-    // read, during which this process may have paused it, too.
-    if (which.isOwnPause(name) && !isEarlier) return;
-    for (const { until, why } of activePauses) which.restore({ key: name, until: until + PROBE_DELAY_MS, why });
   }
 
   const queue = createQueue({
@@ -326,7 +280,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     relayThenQueue: { deliver: relayThenQueue },
     start() {
       if (stopped) return;
-      const restoration = restorePauses();
+      const restoration = sharedPauses.restore(breakers);
       runner ??= startRunner({
         table: claims,
         ready: restoration,
@@ -360,15 +314,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
         }),
       });
       const subscriptions = [
-        breakerEvents.subscribe(
-          (...change) =>
-            void adoptChange(...change).catch((err: unknown) =>
-              log.warn(
-                { err },
-                "outbound: failed to read the hosts paused by other processes; unreachable hosts will be retried",
-              ),
-            ),
-        ),
+        sharedPauses.follow(breakers, (destination) => runner?.wake([destination])),
         events?.subscribe(TOPIC, (destination) => void (destination !== "" && runner?.wake([destination]))),
         events?.subscribe(RESUME_TOPIC, (destination) => void (destination !== "" && resumeLocally(destination))),
       ];

@@ -2,9 +2,9 @@ import type { Events } from "../../../store/index.ts";
 import type { Pause } from "./pauses-table.ts";
 
 /** A state change of a circuit breaker, which the other processes adopt. */
-type BreakerChange = "paused" | "failed" | "reached";
+export type BreakerChange = "paused" | "failed" | "reached";
 
-interface BreakerEvents {
+export interface BreakerEvents {
   publish(change: BreakerChange, kind: Pause["kind"], name: string): void;
   /**
    * Calls `listener` for the changes of other processes. `isEarlier`: true if the id of the other process sorts before

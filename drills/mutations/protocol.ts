@@ -113,19 +113,19 @@ export const mutations: Mutation[] = [
     file: "src/protocol/srt/receiver.ts",
     from: "if (ahead < 0 || heldPackets.has(sequence)) return;",
     to: "if (ahead < 0) return;",
-    test: "src/protocol/srt/srt.test.ts",
+    test: "src/protocol/srt/retransmission.test.ts",
   },
   {
     file: "src/protocol/srt/receiver.ts",
     from: "Math.max(REQUEST_INTERVAL_MS, roundTrip)",
     to: "REQUEST_INTERVAL_MS",
-    test: "src/protocol/srt/srt.test.ts",
+    test: "src/protocol/srt/retransmission.test.ts",
   },
   {
     file: "src/protocol/srt/receiver.ts",
     from: "now - next.at >= latencyMs",
     to: "now - next.at > latencyMs",
-    test: "src/protocol/srt/srt.test.ts",
+    test: "src/protocol/srt/retransmission.test.ts",
   },
   {
     file: "src/protocol/smtp/data-reader.ts",

@@ -91,7 +91,7 @@ function errorOf(refusal: string | undefined): Error | null {
   return Object.assign(new Error(refusal.slice(4)), { responseCode: Number(refusal.slice(0, 3)) });
 }
 
-/** The reaction to a command: a reply, nothing (the peer waits), or a callback. */
+/** The reaction to a command: a reply, or HANG, after which the server neither reads nor replies. Default: success. */
 export type Script = (command: string, socket: Socket) => string | undefined | void;
 
 export const HANG = "";
@@ -111,17 +111,20 @@ export async function startScripted(
     if (greeting !== HANG) socket.write(`${greeting}\r\n`);
     let buffer = "";
     let inData = false;
+    let isHung = false;
     socket.on("data", (chunk) => {
       buffer += chunk.toString("latin1");
-      for (;;) {
+      while (!isHung) {
         const end = inData ? buffer.indexOf("\r\n.\r\n") : buffer.indexOf("\r\n");
         if (end === -1) return;
         const command = inData ? "." : buffer.slice(0, end);
         buffer = buffer.slice(end + (inData ? 5 : 2));
-        inData = false;
         const reply = script(command, socket) ?? ordinary(command);
-        if (reply.startsWith("354")) inData = true;
-        if (reply !== HANG && !socket.destroyed) socket.write(`${reply}\r\n`);
+        inData = reply.startsWith("354");
+        // A message may consist of the dot alone.
+        if (inData) buffer = `\r\n${buffer}`;
+        isHung = reply === HANG;
+        if (!isHung && !socket.destroyed) socket.write(`${reply}\r\n`);
       }
     });
   });

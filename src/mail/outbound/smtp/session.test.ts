@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { after, test } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
-import { deliveryRequestOf, resolverOf, startScripted, type Script } from "../outbound.testing.ts";
+import { deliveryRequestOf, HANG, resolverOf, startScripted, type Script } from "../outbound.testing.ts";
 import type { SmartHost } from "../types.ts";
 import { createDeliveryAgent } from "./delivery-agent.ts";
 
@@ -35,14 +35,14 @@ const ehlo = (...keywords: string[]) =>
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const AUTH = { user: "user", pass: "secret" };
 
-test("sends MAIL and RCPT together to a server with PIPELINING, and one by one to a server without it", async () => {
+test("sends MAIL, RCPT and DATA together to a server with PIPELINING, and one by one to a server without it", async () => {
   const chunks = new Map<string, number>();
   for (const keywords of [["PIPELINING"], []]) {
     let written = 0;
     const { results } = await relay(
       (command, socket) => {
         if (!command.startsWith("EHLO")) return undefined;
-        socket.prependListener("data", (chunk: Buffer) => (written += chunk.includes("RCPT") ? 1 : 0));
+        socket.prependListener("data", (chunk: Buffer) => (written += /RCPT|DATA/.test(chunk.toString()) ? 1 : 0));
         return ehlo(...keywords);
       },
       {},
@@ -51,7 +51,7 @@ test("sends MAIL and RCPT together to a server with PIPELINING, and one by one t
     assert.ok(results.every((result) => result.startsWith("delivered")));
     chunks.set(keywords.join(), written);
   }
-  assert.deepEqual([...chunks.values()], [1, 2]);
+  assert.deepEqual([...chunks.values()], [1, 3]);
 });
 
 test("authenticates with PLAIN, LOGIN or CRAM-MD5, as the server offers", async () => {
@@ -119,11 +119,37 @@ test("resets the session after a rejected recipient and uses it for the next mes
     command.startsWith("RCPT") && rejecting ? "550 5.1.1 unknown" : undefined,
   );
   assert.deepEqual(results, ["permanent 550 5.1.1 unknown"]);
-  assert.equal(commands.at(-1), "RSET");
+  // RFC 2920 3.1: this server accepts DATA without a recipient, and expects a message.
+  assert.deepEqual(commands.slice(-3), ["DATA", ".", "RSET"]);
   rejecting = false;
   assert.match((await send())[0]!, /^delivered/);
   assert.equal(server.connections, 1);
 });
+
+test("sends no dot after a rejected recipient to a server that rejects DATA, or that does not support PIPELINING", async () => {
+  for (const [keywords, expected] of [
+    [["PIPELINING"], ["DATA", "RSET"]],
+    [[], ["RSET"]],
+  ] as const) {
+    const { commands, results } = await relay((command) => {
+      if (command.startsWith("EHLO")) return ehlo(...keywords);
+      if (command.startsWith("RCPT")) return "550 5.1.1 unknown";
+      return command === "DATA" ? "554 5.5.1 no valid recipients" : undefined;
+    });
+    assert.deepEqual(results, ["permanent 550 5.1.1 unknown"]);
+    assert.deepEqual(commands.slice(3), expected);
+  }
+});
+
+for (const verb of ["MAIL", "RCPT"])
+  test(`reports the reply to ${verb} of a server that closes the connection after it`, async () => {
+    const { results } = await relay((command, socket) => {
+      if (!command.startsWith(verb)) return undefined;
+      socket.end("550 5.7.1 blocked\r\n");
+      return HANG;
+    });
+    assert.deepEqual(results, ["permanent 550 5.7.1 blocked"]);
+  });
 
 test("opens another connection after an unexpected reply on an idle one", async () => {
   const { server, send } = await relay((command, socket) => {

@@ -163,16 +163,28 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
 
   const destroy = () => channel.fail(new Error("the connection was closed"));
 
-  /** Sends MAIL and RCPT, in one write if the server supports PIPELINING. */
-  async function sendEnvelope(mail: string, rcpts: string[]): Promise<string[]> {
-    const replies: string[] = [];
-    const groups = keywords.has("PIPELINING") ? [[mail, ...rcpts]] : [mail, ...rcpts].map((line) => [line]);
-    for (const group of groups) {
-      channel.send(group);
-      for (const _ of group) replies.push(await channel.reply());
-      if (!isPositive(replies[0]!)) break;
+  /**
+   * Sends MAIL, RCPT and DATA, in one write if the server supports PIPELINING (RFC 2920 3.1). Without it, DATA is only
+   * sent if a recipient was accepted; `data` is then "" otherwise.
+   */
+  async function sendEnvelope(
+    mail: string,
+    rcpts: string[],
+  ): Promise<{ sender: string; recipients: string[]; data: string }> {
+    if (keywords.has("PIPELINING")) {
+      channel.send([mail, ...rcpts, "DATA"]);
+      // The server may close the connection once it has rejected the sender or all recipients: the reason counts.
+      const replyIfAny = () => channel.reply().catch(() => "");
+      const sender = await channel.reply();
+      const recipients: string[] = [];
+      for (const _ of rcpts) recipients.push(await (isPositive(sender) ? channel.reply() : replyIfAny()));
+      return { sender, recipients, data: await (recipients.some(isPositive) ? channel.reply() : replyIfAny()) };
     }
-    return replies;
+    const sender = await channel.command(mail);
+    const recipients: string[] = [];
+    if (!isPositive(sender)) return { sender, recipients, data: "" };
+    for (const rcpt of rcpts) recipients.push(await channel.command(rcpt));
+    return { sender, recipients, data: recipients.some(isPositive) ? await channel.command("DATA") : "" };
   }
 
   async function transact(
@@ -198,17 +210,15 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
       const request = { ...(notify && { notify }), ...(orcpt !== undefined && { orcpt }) };
       return [`RCPT TO:<${rcpt}>`, ...(dsn ? formatRecipientRequest(request) : [])].join(" ");
     });
-    const [sender = "", ...replies] = await sendEnvelope(mail, rcpts);
+    const { sender, recipients, data } = await sendEnvelope(mail, rcpts);
     // After a rejected sender, recipients are rejected for being out of order.
-    if (!isPositive(sender)) return resetAfter(recipientReplies(to, rejected, recipientReplyOf(sender, "MAIL")));
-    replies.forEach((replyText, index) => {
+    if (!isPositive(sender)) return resetAfter(recipientReplies(to, rejected, recipientReplyOf(sender, "MAIL")), data);
+    recipients.forEach((replyText, index) => {
       if (!isPositive(replyText)) rejected.set(sendable[index]!.rcpt, recipientReplyOf(replyText, "RCPT"));
     });
     if (rejected.size === new Set(to.map(({ rcpt }) => rcpt)).size)
-      return resetAfter(recipientReplies(to, rejected, rejected.get(sendable[0]!.rcpt)!));
-    const dataReply = await channel.command("DATA");
-    if (!dataReply.startsWith("3"))
-      return resetAfter(recipientReplies(to, rejected, recipientReplyOf(dataReply, "DATA")));
+      return resetAfter(recipientReplies(to, rejected, rejected.get(sendable[0]!.rcpt)!), data);
+    if (!data.startsWith("3")) return resetAfter(recipientReplies(to, rejected, recipientReplyOf(data, "DATA")), data);
     return recipientReplies(to, rejected, await deliver(content));
   }
 
@@ -226,10 +236,17 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
     return recipientReplyOf(end.reply, "message");
   }
 
-  /** Ends a transaction without a message, so that its sender and recipients do not remain in the session. */
-  async function resetAfter(answers: RecipientReplies): Promise<RecipientReplies> {
+  /**
+   * Ends a transaction without a message, so that its sender and recipients do not remain in the session. If the server
+   * has accepted a pipelined DATA command nevertheless, it expects a message (RFC 2920 3.1: a single dot).
+   */
+  async function resetAfter(answers: RecipientReplies, dataReply: string): Promise<RecipientReplies> {
     const closing = answers.some(({ reply: { code } }) => code === 421);
-    const replyText = closing ? "" : await channel.command("RSET").catch(() => "");
+    const reset = async () => {
+      if (dataReply.startsWith("3")) await channel.command(".");
+      return channel.command("RSET");
+    };
+    const replyText = closing ? "" : await reset().catch(() => "");
     if (!isPositive(replyText)) destroy();
     return answers;
   }

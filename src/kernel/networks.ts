@@ -51,7 +51,7 @@ export const unmappedAddress = (ip: string | undefined): string => ip?.replace(/
  */
 export function networkOf(ip: string): string {
   const plain = unmappedAddress(ip);
-  if (!isIPv6(plain)) return plain;
+  if (!plain.includes(":") || !isIPv6(plain)) return plain;
   const [head = "", tail] = plain.replace(/%.*$/, "").split("::");
   const groups = head === "" ? [] : head.split(":");
   if (tail !== undefined) {

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import { Fault, messageOf, type Clock } from "../../kernel/index.ts";
-import { arcSet, createBodyHash, dkimSignature, type SigningKey } from "../../protocol/dkim/index.ts";
+import { arcSet, createBodyHash, dkimSignatures, type SigningKey } from "../../protocol/dkim/index.ts";
 import { fieldRanges } from "../../protocol/rfc5322/index.ts";
 import type { MailSource } from "../messages/index.ts";
 import type { Verdict } from "./verdict.ts";
@@ -53,7 +53,7 @@ export function createSigner({ clock }: { clock: Pick<Clock, "now"> }): Signer {
       if ((dkim.length === 0 && seal === undefined) || !fields.some((field) => /^from[ \t]*:/i.test(field))) return "";
       const [signers, sealer] = [dkim.map(readKey), seal && readKey(seal.key)];
       const signed = { fields, bodyHash: await hashBody(source), time: Math.floor(clock.now() / 1000) };
-      const signatures = await Promise.all(signers.map((key) => dkimSignature(signed, key)));
+      const signatures = await dkimSignatures(signed, signers);
       const set =
         sealer &&
         (await arcSet({ ...signed, fields: [...signatures, ...fields] }, sealer, {

@@ -6,7 +6,9 @@ import { arc, dkimVerify } from "mailauth";
 import { fieldRanges } from "../rfc5322/index.ts";
 import { arcSet } from "./arc-seal.ts";
 import { createBodyHash, relaxedField } from "./relaxed.ts";
-import { dkimSignature, type SigningKey } from "./signature.ts";
+import { dkimSignatures, type SignatureInput, type SigningKey } from "./signature.ts";
+
+const dkimSignature = async (signed: SignatureInput, key: SigningKey) => (await dkimSignatures(signed, [key])).join("");
 
 const NOW = Math.floor(Date.now() / 1000);
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -92,7 +94,7 @@ test("the body hash does not depend on chunking and matches the hash computed by
 test("two signatures, RSA and Ed25519, pass strict verification", async () => {
   const body = "Hello,\r\n\r\n  this is   text.\r\n\r\n";
   const signed = signedOf(HEADER, body);
-  const fields = (await dkimSignature(signed, KEYS.rsa!)) + (await dkimSignature(signed, KEYS.ed!));
+  const fields = (await dkimSignatures(signed, [KEYS.rsa!, KEYS.ed!])).join("");
   assert.deepEqual(await verify(`${fields}${HEADER}\r\n${body}`), ["pass", "pass"]);
   assert.deepEqual(await verify(`${fields}${HEADER}\r\n${body}more\r\n`), ["fail", "fail"]);
   assert.deepEqual(await verify(`${fields}${HEADER.replace("hello", "bye")}\r\n${body}`), ["fail", "fail"]);

@@ -1,3 +1,3 @@
 export * from "./arc-seal.ts";
 export * from "./relaxed.ts";
-export { dkimSignature, messageSignature, type SigningKey } from "./signature.ts";
+export { dkimSignatures, messageSignature, type SigningKey } from "./signature.ts";

@@ -71,28 +71,50 @@ export interface SignatureInput {
   expires?: number;
 }
 
-/** Returns a DKIM-Signature field with its line ending, to be prepended. */
-export function dkimSignature(signed: SignatureInput, key: SigningKey): Promise<string> {
-  return messageSignature("DKIM-Signature", "v=1", signed, key);
+/** Returns one DKIM-Signature field per key, each with its line ending, to be prepended. */
+export function dkimSignatures(signed: SignatureInput, keys: readonly SigningKey[]): Promise<string[]> {
+  const covered = coveredHeader(signed);
+  return Promise.all(keys.map((key) => signatureField("DKIM-Signature", "v=1", signed, covered, key)));
 }
 
 /**
  * DKIM-Signature and ARC-Message-Signature are built the same way (RFC 8617 4.1.2). `first` is the tag in which they
  * differ.
  */
-export async function messageSignature(
+export const messageSignature = (
   name: string,
   first: string,
-  { fields, bodyHash, names = SIGNED_FIELDS, oversigned = ["from"], time, expires }: SignatureInput,
+  signed: SignatureInput,
+  key: SigningKey,
+): Promise<string> => signatureField(name, first, signed, coveredHeader(signed), key);
+
+/** The part of a signature that is the same for every key. */
+interface CoveredHeader {
+  /** Value of `h=`. */
+  list: string;
+  /** The covered fields in canonical form. */
+  canonical: string;
+}
+
+function coveredHeader({ fields, names = SIGNED_FIELDS, oversigned = ["from"] }: SignatureInput): CoveredHeader {
+  const covered = coveredFields(fields, names);
+  return {
+    list: foldList([...covered.map(([field]) => field), ...oversigned.filter((field) => names.includes(field))]),
+    canonical: covered.map(([, field]) => `${relaxedField(field)}\r\n`).join(""),
+  };
+}
+
+async function signatureField(
+  name: string,
+  first: string,
+  { bodyHash, time, expires }: SignatureInput,
+  { list, canonical }: CoveredHeader,
   key: SigningKey,
 ): Promise<string> {
-  const coveredHeaders = coveredFields(fields, names);
-  const list = [...coveredHeaders.map(([field]) => field), ...oversigned.filter((field) => names.includes(field))];
   const head =
     `${name}: ${first}; a=${algorithmOf(key.key)}; c=relaxed/relaxed;\r\n\td=${key.domain}; s=${key.selector}; t=${time};${expires === undefined ? "" : ` x=${expires};`}` +
-    `\r\n\th=${foldList(list)};\r\n\tbh=${bodyHash};\r\n\tb=`;
-  const data = coveredHeaders.map(([, field]) => `${relaxedField(field)}\r\n`).join("") + relaxedField(head);
-  return `${head}${foldValue(await signData(key.key, data))}\r\n`;
+    `\r\n\th=${list};\r\n\tbh=${bodyHash};\r\n\tb=`;
+  return `${head}${foldValue(await signData(key.key, canonical + relaxedField(head)))}\r\n`;
 }
 
 /** RFC 6376 5.4.2: fields with the same name are signed from the bottom up. */

@@ -130,6 +130,15 @@ test("reads back formatted addresses", () => {
   );
 });
 
+test("an address without white space, quotes and brackets is parsed like the same address in brackets", () => {
+  fc.assert(
+    fc.property(fc.stringMatching(/^[aA1._!-]{0,6}@?[aA1._-]{0,70}$/), (text) => {
+      assert.deepEqual(parseAddress(text), parseMailbox(`<${text}>`));
+      assert.deepEqual(parseMailbox(text), parseMailbox(`<${text}>`));
+    }),
+  );
+});
+
 test("reads any text without throwing", () => {
   fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 60 }), (text) => void parseAddressList(text)));
   fc.assert(fc.property(fc.stringMatching(/^[a"\\()<>@,;:.[\] \r\n]{0,40}$/), (text) => void parseAddressList(text)));

@@ -14,12 +14,21 @@ export interface Mailbox {
   domain: string;
 }
 
+/** Almost every address is of this form: an unquoted ASCII local part and an ASCII domain. It needs no tokens. */
+const PLAIN_ADDRESS =
+  /^([\w!#$%&'*+\-/=?^`{|}~]+(?:\.[\w!#$%&'*+\-/=?^`{|}~]+)*)@([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)$/;
+
 /**
  * Parses the content of From, To, Cc, Bcc and Reply-To. Supports mailboxes and groups (which are flattened), comments,
  * quoted names and local parts, and internationalised names, local parts (RFC 6532) and domains. Undefined if the text
  * is not an address list. Skips empty list elements (RFC 5322 4.4).
  */
 export function parseAddressList(text: string): Mailbox[] | undefined {
+  const plain = PLAIN_ADDRESS.exec(text);
+  if (plain !== null) {
+    const mailbox = plainMailbox(plain);
+    return mailbox && [mailbox];
+  }
   const tokens = tokenize(text);
   if (!tokens) return undefined;
   const foundMailboxes: Mailbox[] = [];
@@ -54,6 +63,8 @@ export function parseMailbox(text: string): Mailbox | undefined {
 
 /** Parses a bare `local@domain`, without a name, brackets, comments or white space. */
 export function parseAddress(text: string): Mailbox | undefined {
+  const plain = PLAIN_ADDRESS.exec(text);
+  if (plain !== null) return plainMailbox(plain);
   const tokens = tokenize(text);
   if (!tokens || tokens.some((token) => token.spaced) || /[\s()<>]$/.test(text)) return undefined;
   const read = readAddrSpec(tokens, 0);
@@ -147,6 +158,13 @@ function mailboxOf(name: string, local: string, rawDomain: string): Mailbox | un
   if (domain === undefined || local === "" || hasControl(local)) return undefined;
   const address = `${quoteLocal(local)}@${domain}`;
   return Buffer.byteLength(address) > MAX_ADDRESS_LENGTH ? undefined : { name, address, local, domain };
+}
+
+/** `plain`: a match of PLAIN_ADDRESS, whose local part needs no quotes and no further checks. */
+function plainMailbox([, local = "", rawDomain = ""]: RegExpExecArray): Mailbox | undefined {
+  const domain = canonicalDomain(rawDomain);
+  if (domain === undefined || local.length + 1 + domain.length > MAX_ADDRESS_LENGTH) return undefined;
+  return { name: "", address: `${local}@${domain}`, local, domain };
 }
 
 const hasControl = (text: string) => /\p{Cc}/u.test(text);

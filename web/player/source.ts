@@ -1,5 +1,6 @@
 import HlsPlayer, { type ErrorData, ErrorTypes, Events, type HlsConfig } from "hls.js";
 import { pickCaptions } from "./captions.ts";
+import { chunkLoader } from "./chunk-loader.ts";
 import { CATCH_UP_RATE, type LivePosition, liveRate, skipStartDelay } from "./live-latency.ts";
 import type { PlayerOptions } from "./options.ts";
 import { addSourceLists } from "./source-lists.ts";
@@ -92,7 +93,7 @@ export function createSource(
     isLoaded = true;
     if (webrtc) return void (whep = playWhep(video, manifest, (status) => onFailed("network", status)));
     if (lists === undefined) return playNatively();
-    hls = new HlsPlayer({ ...settings(startTime, bufferSeconds), ...(isLive && LIVE_CONFIG) });
+    hls = new HlsPlayer({ ...settings(startTime, bufferSeconds), ...(isLive ? LIVE_CONFIG : UPLOADED_CONFIG) });
     const current = hls;
     let recoveries = 0;
     lists.follow(current);
@@ -196,6 +197,12 @@ const settings = (startTime: number, bufferSeconds: number): Partial<HlsConfig> 
   renderTextTracksNatively: true,
   enableCEA708Captions: false,
 });
+
+/**
+ * Appends a segment while it arrives: the server sends a segment that has not been encoded yet chunk by chunk. hls.js
+ * appends each chunk when the next one begins. Not for broadcasts, which have parts.
+ */
+const UPLOADED_CONFIG: Partial<HlsConfig> = { progressive: true, fLoader: chunkLoader };
 
 /** Native seekable ranges grow by whole segments. */
 const SLACK_S = { hls: 2, native: 6 };

@@ -5,7 +5,7 @@ import { setTimeout } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
 import { openBrowser, openPage, withoutChromium } from "../../../test/support/browser.ts";
 import { clip, needsFfmpeg } from "../../../test/support/media.ts";
-import { type StaticDelivery, someVideo, startStaticDelivery, until } from "./player.testing.ts";
+import { type StaticDelivery, someVideo, splitIntoChunks, startStaticDelivery, until } from "./player.testing.ts";
 
 const UID = "0123456789abcdef0123456789abcdef";
 const skip = withoutChromium() || needsFfmpeg.skip;
@@ -200,6 +200,31 @@ describe("the player page", { skip }, () => {
     delivery.videos.set(video.uid, { ...video, state: "inprogress", pctComplete: 60, readyToStream: true });
     await until(page, 'document.querySelector("video").currentTime > 0.2');
     assert.equal(await page.locator(".notice").isVisible(), false);
+  });
+
+  test("shows the first frames of a segment before the rest has arrived, and continues after a lost connection", async () => {
+    const { uid } = another({});
+    const shown = Promise.withResolvers<void>();
+    let lostConnections = 0;
+    for (const quality of ["low", "high"])
+      for (const n of [0, 1]) {
+        const path = `${uid}/manifest/${quality}-${n}.m4s`;
+        const segment = await (await fetch(`${delivery.origin}/${path}`)).arrayBuffer();
+        const chunks = await splitIntoChunks(Buffer.from(segment), 5);
+        const body = async function* () {
+          yield* chunks.slice(0, 2);
+          if (n === 0) await shown.promise;
+          else if (lostConnections++ === 0) throw new Error("the connection is lost");
+          yield* chunks.slice(2);
+        };
+        delivery.overrides.set(path, { status: 200, type: "video/mp4", body });
+      }
+    const { page } = await open("muted=true&autoplay=true", uid);
+    await until(page, 'document.querySelector("video").getVideoPlaybackQuality().totalVideoFrames > 0');
+    shown.resolve();
+    await page.evaluate('document.querySelector("video").currentTime = 7');
+    await until(page, 'document.querySelector("video").currentTime > 8.1');
+    assert.ok(lostConnections > 1);
   });
 
   test("explains that a video has failed, has been deleted or is not accessible", async () => {

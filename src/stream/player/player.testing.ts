@@ -4,11 +4,13 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Page } from "playwright-core";
 import { clip } from "../../../test/support/media.ts";
 import { createLog } from "../../kernel/index.ts";
+import { readFragments, writeFragment } from "../../protocol/mp4/index.ts";
 import { chapterRoutes, type Chapter } from "../chapters/index.ts";
 import type { DeliveryRoute, DeliveryContext } from "../delivery/route.ts";
 import { streamErrors } from "../errors.ts";
@@ -24,12 +26,19 @@ const run = promisify(execFile);
 export const someVideo = (change: Partial<Video> = {}): Video =>
   anyVideo({ duration: 12, input: { width: 640, height: 360 }, ...change });
 
+interface Override {
+  status: number;
+  /** A function yields the body piece by piece; if it throws, the connection ends before the response is complete. */
+  body?: string | Buffer | (() => AsyncIterable<Buffer>);
+  type?: string;
+}
+
 export interface StaticDelivery {
   origin: string;
   player: Player;
   videos: Map<string, Video>;
   /** Responses that replace files: by path under `/{id}/`, or prefixed with the id. */
-  overrides: Map<string, { status: number; body?: string | Buffer; type?: string }>;
+  overrides: Map<string, Override>;
   /** Inputs without a publisher. By default every input has one. */
   unpublished: Set<string>;
   /** Inputs without recording. */
@@ -83,13 +92,15 @@ export async function startStaticDelivery({ base = "" }: { base?: string } = {})
     requests.push({ path, request });
     const video = videos.get(id);
     const override = overrides.get(path) ?? overrides.get(`${id}/${path}`);
-    if (override !== undefined)
-      return response
-        .writeHead(override.status, {
-          "content-type": override.type ?? "text/plain",
-          "access-control-allow-origin": "*",
-        })
-        .end(override.body);
+    if (override !== undefined) {
+      response.writeHead(override.status, {
+        "content-type": override.type ?? "text/plain",
+        "access-control-allow-origin": "*",
+      });
+      if (typeof override.body !== "function") return response.end(override.body);
+      // Fails if the player closes the connection, too.
+      return pipeline(override.body(), response).catch(() => {});
+    }
     if (video === undefined) return response.writeHead(404).end();
     const live = video.liveInput === undefined ? undefined : fakeLives.get(video.liveInput);
     // The live playlists remain after the end; a player that starts later plays the recording.
@@ -149,6 +160,27 @@ export async function until(page: Pick<Page, "evaluate">, expression: string): P
     if ((await page.evaluate(`Boolean(${expression})`)) === true) return;
   }
   throw new Error(`timed out after a minute: ${expression}`);
+}
+
+/** Splits a segment with one fragment into CMAF chunks: two with `frames` frames each, and the rest. */
+export async function splitIntoChunks(segment: Buffer, frames: number): Promise<Buffer[]> {
+  const [whole] = await readFragments(async (start, length) => segment.subarray(start, start + length), segment.length);
+  const { count, durations, sizes, shifts, syncs } = whole!;
+  let { time, dataStart } = whole!;
+  return [0, frames, 2 * frames].map((first, n) => {
+    const samples = Array.from({ length: n < 2 ? frames : count - first }, (_, i) => ({
+      duration: durations[first + i]!,
+      size: sizes[first + i]!,
+      shift: shifts[first + i]!,
+      sync: syncs[first + i] === 1,
+    }));
+    const header = writeFragment({ track: 1, sequence: n + 1, time, samples });
+    const dataEnd = dataStart + samples.reduce((sum, { size }) => sum + size, 0);
+    const chunk = Buffer.concat([header, segment.subarray(dataStart, dataEnd)]);
+    dataStart = dataEnd;
+    time += samples.reduce((sum, { duration }) => sum + duration, 0);
+    return chunk;
+  });
 }
 
 /** Bundled once per test file. */

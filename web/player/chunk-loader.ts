@@ -6,7 +6,7 @@ import { FetchLoader, type HlsConfig } from "hls.js";
  */
 class ChunkLoader extends FetchLoader {
   override load(...[context, config, callbacks]: Parameters<FetchLoader["load"]>): void {
-    // Without `onProgress`, hls.js needs the whole segment at once, for example an initialization segment.
+    // Without `onProgress`, hls.js needs the complete segment, for example an initialization segment.
     const isWhole = callbacks.onProgress === undefined || config.highWaterMark === Infinity;
     super.load(context, isWhole ? config : { ...config, highWaterMark: 0 }, callbacks);
   }

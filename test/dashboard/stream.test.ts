@@ -12,6 +12,16 @@ import { openSignedIn, startDashboard, TOKEN, type DashboardServer } from "./sup
 import { check, choose, waitUntilPlaying, PROCESSING, uploadInTwoVisits, writePadded } from "./upload-steps.ts";
 
 const UPLOAD_BYTES = 40_000_000;
+/**
+ * Gives the page a small camera. It asks for 1280x720, whose encoding in a browser and on the server takes more than a
+ * busy machine has.
+ */
+const SMALL_CAMERA = `
+  const { mediaDevices } = navigator;
+  const getUserMedia = mediaDevices.getUserMedia.bind(mediaDevices);
+  mediaDevices.getUserMedia = (constraints) =>
+    getUserMedia({ ...constraints, video: { width: 320, height: 180, frameRate: 10 } });
+`;
 
 describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, () => {
   const scope = suiteScope();
@@ -233,7 +243,9 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await check(page, "live-input");
 
     const camera = await openBrowser(scope, FAKE_CAMERA);
-    const publisher = await openSignedIn(camera, dashboard.origin, `${new URL(page.url()).pathname}/broadcast`);
+    const publisher = await openSignedIn(camera, dashboard.origin, `${new URL(page.url()).pathname}/broadcast`, {
+      script: SMALL_CAMERA,
+    });
     await publisher.page.getByRole("button", { name: "Turn on camera" }).click();
     await publisher.page.getByRole("button", { name: "Start broadcast" }).click();
     await publisher.page.getByRole("button", { name: "End broadcast" }).waitFor({ timeout: 60_000 });

@@ -47,6 +47,8 @@ interface OpenOptions {
   token?: string | null;
   theme?: (typeof THEMES)[number];
   viewport?: { width: number; height: number };
+  /** Runs in every document before its own scripts. */
+  script?: string;
 }
 
 export interface OpenedPage {
@@ -89,7 +91,7 @@ export async function openSignedIn(
   browser: Browser,
   origin: string,
   path: string,
-  { token = TOKEN, theme = "light", viewport = WIDE }: OpenOptions = {},
+  { token = TOKEN, theme = "light", viewport = WIDE, script }: OpenOptions = {},
 ): Promise<OpenedPage> {
   const context = await browser.newContext({
     viewport,
@@ -101,6 +103,7 @@ export async function openSignedIn(
     },
   });
   context.setDefaultTimeout(PATIENCE_MS);
+  if (script !== undefined) await context.addInitScript(script);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("pageerror", (err) => problems.push(String(err)));

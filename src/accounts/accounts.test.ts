@@ -6,6 +6,7 @@ import { s3CredentialsConformance } from "./s3-credentials.conformance.ts";
 import { sessionsConformance } from "./sessions.conformance.ts";
 import { signInConformance } from "./sign-in.conformance.ts";
 import { tokensConformance } from "./tokens.conformance.ts";
+import { twoFactorConformance } from "./two-factor.conformance.ts";
 
 onEveryDatabase((engine) => {
   accountsConformance(engine);
@@ -13,6 +14,7 @@ onEveryDatabase((engine) => {
   s3CredentialsConformance(engine);
   sessionsConformance(engine);
   signInConformance(engine);
+  twoFactorConformance(engine);
   passkeysConformance(engine);
   membersConformance(engine);
 });

@@ -44,4 +44,22 @@ export const mutations: Mutation[] = [
     to: "if (bound.port === undefined) {",
     test: "src/server/processes/supervisor.test.ts",
   },
+  {
+    file: "src/server/processes/supervisor.ts",
+    from: "await Promise.race([others, clock.sleep(limits.stopFirstAfterMs)]);",
+    to: "",
+    test: "src/server/processes/supervisor.test.ts",
+  },
+  {
+    file: "src/server/processes/first-process.ts",
+    from: "if (performance.now() + RETRY_MS >= deadline)",
+    to: "if (performance.now() > 0)",
+    test: "src/server/processes/first-process.test.ts",
+  },
+  {
+    file: "src/workers/bindings/d1/remote-databases.ts",
+    from: "signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal])",
+    to: "closing.signal",
+    test: "src/server/processes/d1-processes.test.ts",
+  },
 ];

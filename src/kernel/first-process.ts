@@ -8,16 +8,20 @@ export interface FirstProcess {
   /**
    * Opens a connection to a service of the first process. Resolves once the service has accepted the call; until then,
    * nothing has been executed, so this waits while the first process restarts. Rejects with FirstProcessUnavailable
-   * after half a minute, or with the reason of the signal. The socket is paused.
+   * after half a minute, or with the reason of the signal. The socket begins to flow with its first reader.
    */
   connect(service: string, call: Record<string, unknown>, signal?: AbortSignal): Promise<Socket>;
 }
 
 /**
- * Handles one call on a paused connection. Resolves when the call has ended; a process that stops waits for that.
- * During a rolling restart, the caller may be of the previous or the next version.
+ * Handles one call on a connection. Resolves when the call has ended; a process that stops aborts `stopping`, and then
+ * waits a few seconds for that. During a rolling restart, the caller may be of the previous or the next version.
  */
-export type FirstProcessService = (call: Record<string, unknown>, connection: Socket) => Promise<void>;
+export type FirstProcessService = (
+  call: Record<string, unknown>,
+  connection: Socket,
+  stopping: AbortSignal,
+) => Promise<void>;
 
 /** Thrown if the first process did not accept a call in time. */
 export class FirstProcessUnavailable extends Error {

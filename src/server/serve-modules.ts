@@ -132,8 +132,8 @@ export async function openModules(
     {
       bindings,
       figuresStore: store,
-      // An object's files belong to the process that runs it, and several processes cannot find each other's objects.
-      durableObjects: !store.db.isShared,
+      // An object's files belong to one process of one machine; servers that share PostgreSQL may run on several.
+      durableObjects: database.url === "" && (first ?? true),
       sendEmail: () => lateModules.mail!.binding,
       stream: () => lateModules.stream!.binding,
       calls: () => lateModules.platform!.live.calls,

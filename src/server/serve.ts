@@ -109,7 +109,8 @@ export async function startServe(options: ServeOptions): Promise<PlatformServer>
     if (slot?.number === 1) {
       // Registered before the listeners, so that it stops after them: the other processes wait only while this one
       // is replaced, not while it completes its own requests.
-      const calls = await listenForCalls(folderOfProcesses, modules.bindings.processServices, { log });
+      const services = { ...modules.bindings.processServices, ...modules.platform.processServices };
+      const calls = await listenForCalls(folderOfProcesses, services, { log });
       lifecycle.onStop("calls of other processes", calls.close);
     }
     modules.platform.accounts.members.onInvitation(({ secret, ...invitation }) =>

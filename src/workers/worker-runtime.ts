@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { FirstProcess } from "../kernel/first-process.ts";
 import type { Basics } from "../kernel/index.ts";
 import { parseIdRange } from "../kernel/privileges.ts";
 import type { Settings } from "../kernel/settings.ts";
@@ -6,9 +7,11 @@ import type { Store } from "../store/index.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createSendEmailService } from "./bindings/send-email/service.ts";
 import type { WorkerCalls } from "./bindings/services/port.ts";
+import { sendObjectCallsToFirst } from "./bindings/services/first-process-calls.ts";
 import { createServiceBindingService } from "./bindings/services/service.ts";
 import { createStreamService } from "./bindings/stream/service.ts";
 import { createInvocationMetrics, type InvocationMetrics } from "./invocation-metrics/index.ts";
+import { createRemoteObjectStorage } from "./objects/first-process-storage.ts";
 import { openObjectStorage } from "./objects/storage.ts";
 import type { SendEmailPort, StreamPort } from "./ports.ts";
 import type { WorkerRuntime } from "./runtime/port.ts";
@@ -25,8 +28,11 @@ interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" 
   settings: Pick<Settings, "workers">;
   /** Stores the metrics of invocations. If absent, invocations are not counted. */
   figuresStore?: Pick<Store, "db" | "sweeps">;
-  /** True to support Durable Objects; false in a server with several processes. Default true. */
-  durableObjects?: boolean;
+  /**
+   * True to run Durable Objects in this process, false to reject them, or the first process of this server, which runs
+   * them. Default true.
+   */
+  durableObjects?: boolean | FirstProcess;
   /** The processes' folders are created in its subfolder `run`, accessible only to the server. */
   dataDirectory: string;
 }
@@ -47,6 +53,12 @@ export function createWorkerRuntime(
   }: WorkerRuntimeOptions,
   { clock, ids, log, lifecycle }: Basics,
 ): WorkerRuntime & { figures?: InvocationMetrics } {
+  const firstProcess = typeof durableObjects === "boolean" ? undefined : durableObjects;
+  const localCalls: WorkerCalls = {
+    fetch: (...call) => calls().fetch(...call),
+    upgrade: (...call) => calls().upgrade(...call),
+    rpc: (...call) => calls().rpc(...call),
+  };
   const runtime = createRuntime({
     ...options,
     services: {
@@ -59,15 +71,11 @@ export function createWorkerRuntime(
         log,
       }),
       service: createServiceBindingService({
-        calls: {
-          fetch: (...call) => calls().fetch(...call),
-          upgrade: (...call) => calls().upgrade(...call),
-          rpc: (...call) => calls().rpc(...call),
-        },
+        calls: firstProcess === undefined ? localCalls : sendObjectCallsToFirst(localCalls, firstProcess, { log }),
       }),
       stream: createStreamService({ port: { call: (...call) => stream().call(...call) }, log }),
     },
-    objects: durableObjects ? openObjectStorage(dataDirectory, { clock, log }) : undefined,
+    objects: durableObjects === true ? openObjectStorage(dataDirectory, { clock, log }) : undefined,
     concurrency: workers.concurrency,
     maxProcesses: workers.max_processes,
     idleMs: workers.idle_ms,
@@ -100,5 +108,9 @@ export function createWorkerRuntime(
     lifecycle.onStop("metrics of invocations", () => figures.close());
   }
   lifecycle.onStop("workers", () => runtime.close(), { timeoutMs: 15_000 });
-  return { ...runtime, ...(figures && { figures }) };
+  return {
+    ...runtime,
+    ...(firstProcess && { remoteObjectStorage: createRemoteObjectStorage(firstProcess) }),
+    ...(figures && { figures }),
+  };
 }

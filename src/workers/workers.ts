@@ -1,13 +1,16 @@
 import type { IncomingMessage } from "node:http";
 import type { AccountsModule } from "../accounts/index.ts";
+import type { FirstProcessService } from "../kernel/first-process.ts";
 import type { Basics } from "../kernel/index.ts";
 import { createR2HttpHandlers, type R2HttpHandlers, type R2HttpHandlerOptions } from "./r2-http.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import { createAssets, type AssetUploads } from "./assets/store/assets.ts";
 import type { Bindings } from "./bindings/bindings.ts";
+import { OBJECT_CALLS, serveObjectCalls } from "./bindings/services/first-process-calls.ts";
 import { watchDeletedZones } from "./bucket-settings/index.ts";
 import { createLiveWorkers } from "./live/live.ts";
 import { traceWorkers } from "./live/trace-workers.ts";
+import { OBJECT_STORAGE_CALLS, serveObjectStorage } from "./objects/first-process-storage.ts";
 import { createObjectNamespaces } from "./objects/namespaces.ts";
 import type { ObjectNamespaces } from "./objects/port.ts";
 import { runObjects } from "./objects/run-objects.ts";
@@ -56,6 +59,8 @@ export interface Workers {
   /** Call `load` before the first request. */
   bucketDomains: { load(): Promise<void> };
   objectNamespaces: ObjectNamespaces;
+  /** The services of the first process for the other processes of this server. */
+  processServices: Readonly<Record<string, FirstProcessService>>;
 }
 
 export function createWorkers(
@@ -76,8 +81,14 @@ export function createWorkers(
   { clock, ids, log, lifecycle, tracing }: Basics,
 ): Workers {
   const assets = createAssets({ db, objects, secrets, clock, ids });
-  const { objectStorage } = runtime;
-  const durableObjects = createScriptObjects({ db, ids, log, storage: objectStorage });
+  const { objectStorage, remoteObjectStorage } = runtime;
+  const durableObjects = createScriptObjects({
+    db,
+    ids,
+    log,
+    storage: objectStorage ?? remoteObjectStorage,
+    isRemote: remoteObjectStorage !== undefined,
+  });
   const liveWorkers = traceWorkers(
     createLiveWorkers({ db, objects, secrets, assets, durableObjects, events, runtime, clock, log }),
     tracing,
@@ -195,10 +206,17 @@ export function createWorkers(
     assets,
     routing,
     bucketDomains,
+    processServices:
+      objectStorage === undefined
+        ? {}
+        : {
+            [OBJECT_CALLS]: serveObjectCalls(liveWorkers.calls),
+            [OBJECT_STORAGE_CALLS]: serveObjectStorage(objectStorage, liveWorkers.refresh),
+          },
     r2Http: createR2HttpHandlers(r2Http, { r2: bindings.r2, accounts, owners, limits }, { clock, ids, log }),
     objectNamespaces: createObjectNamespaces({
       db,
-      storage: objectStorage ?? { list: async () => ({ items: [], total: 0 }) },
+      storage: objectStorage ?? remoteObjectStorage ?? { list: async () => ({ items: [], total: 0 }) },
     }),
   };
 }

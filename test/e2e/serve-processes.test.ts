@@ -4,11 +4,13 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { Agent } from "node:http";
 import { connect, type Socket } from "node:net";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { WebSocket } from "ws";
 import { startCluster, type Cluster } from "../support/postgres.ts";
-import { spawnServe, temporaryFolder } from "../support/serve.ts";
-import { sendHttpRequest, createApi, sendMail, TOKEN, type Scope } from "./serve-client.ts";
+import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
+import { sendHttpRequest, createApi, formOf, sendMail, TOKEN, type Api, type Scope } from "./serve-client.ts";
 
 const WORKER = `export default {
   fetch() { return new Response("hello"); },
@@ -18,6 +20,35 @@ const WORKER = `export default {
 const COUNTER = `export default {
   async fetch(request, { DB }) {
     return new Response(String(await DB.prepare("select count(*) from t").first("count(*)")));
+  },
+};`;
+
+const CHAT = `import { DurableObject } from "cloudflare:workers";
+export class Chat extends DurableObject {
+  add(by) {
+    const n = (this.ctx.storage.kv.get("n") ?? 0) + by;
+    this.ctx.storage.kv.put("n", n);
+    return n;
+  }
+  fail() { throw new RangeError("failed"); }
+  async soon() { await this.ctx.storage.setAlarm(Date.now()); }
+  alarm() { this.add(1000); }
+  async fetch(request) {
+    if (request.headers.get("upgrade") !== "websocket") return new Response(request.method + " " + (await request.text()));
+    const { 0: client, 1: server } = new WebSocketPair();
+    this.ctx.acceptWebSocket(server);
+    return new Response(null, { status: 101, webSocket: client });
+  }
+  webSocketMessage(socket, message) { socket.send(message + " " + this.ctx.getWebSockets().length); }
+}
+export default {
+  async fetch(request, { CHAT }) {
+    const chat = CHAT.getByName("lobby");
+    const { pathname } = new URL(request.url);
+    if (pathname === "/fetch" || request.headers.get("upgrade") === "websocket") return chat.fetch(request);
+    if (pathname === "/fail") return new Response(await chat.fail().catch((err) => err.name + ": " + err.message));
+    if (pathname === "/soon") return new Response(await chat.soon());
+    return new Response(String(await chat.add(Number(pathname.slice(1)))));
   },
 };`;
 
@@ -64,19 +95,37 @@ test("rejects an invalid number of processes", async (t) => {
   await assert.rejects(spawnServe(t, { args: ["--processes", "many"] }), /Invalid number of processes: .*many/);
 });
 
-describe("serve --processes 2 on SQLite", () => twoProcesses(async () => ({})));
+describe("serve --processes 2 on SQLite", () => twoProcesses(async () => ({}), checkObjects));
 
 describe("serve --processes 2 on PostgreSQL", () => {
   let cluster: Cluster | undefined;
   before(async () => void (cluster = await startCluster()));
   after(() => cluster?.stop());
-  twoProcesses(async () => {
-    assert.ok(cluster, "PostgreSQL is not installed");
-    return { REELPOST_DATABASE_URL: await cluster.createDatabase() };
-  });
+  twoProcesses(
+    async () => {
+      assert.ok(cluster, "PostgreSQL is not installed");
+      return { REELPOST_DATABASE_URL: await cluster.createDatabase() };
+    },
+    async (_, { server, api, agents }) => {
+      const uploaded = await uploadChat(server, api, agents[1]!);
+      assert.equal(uploaded.status, 400);
+      assert.match(uploaded.body, /Durable Objects require a server that runs on one machine/);
+    },
+  );
 });
 
-function twoProcesses(database: () => Promise<Record<string, string>>) {
+interface Running {
+  server: ServeProcess;
+  api: Api;
+  /** Process ids of both processes, and an agent for each. */
+  servers: number[];
+  agents: Agent[];
+}
+
+function twoProcesses(
+  database: () => Promise<Record<string, string>>,
+  checkObjects: (t: Scope, running: Running) => Promise<void>,
+) {
   const start = async (t: Scope) =>
     spawnServe(t, {
       dataDirectory: await temporaryFolder(t),
@@ -155,7 +204,7 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
     assert.equal(code, 0);
   });
 
-  test("all processes use the same D1 databases, and another server cannot use their data directory", async (t) => {
+  test("all processes use the same D1 databases and Durable Objects, and another server cannot use their data directory", async (t) => {
     const server = await start(t);
     const api = createApi(server.ready, TOKEN);
     const { uuid } = await api.ok("post", "d1/database", { body: { name: "notes" } });
@@ -189,12 +238,95 @@ function twoProcesses(database: () => Promise<Record<string, string>>) {
     await api.ok("delete", `d1/database/${uuid}`);
     for (const agent of agents)
       assert.equal((await call(agent, `${uuid}/query`, { sql: "select 1" })).errors.length, 1);
+    await checkObjects(t, { server, api, servers, agents });
     await assert.rejects(spawnServe(t, { dataDirectory: server.ready.dataDirectory }), /is using the data directory/);
   });
 }
 
+/** All objects run in the first process, also after it was killed. */
+async function checkObjects(t: Scope, { server, api, agents, servers }: Running) {
+  const [first, second] = agents as [Agent, Agent];
+  const ask = async (agent: Agent, path: string, body?: string) =>
+    (
+      await sendHttpRequest(server.ready, path, {
+        host: "chat.main.localhost",
+        agent,
+        ...(body !== undefined && { method: "POST", body }),
+      })
+    ).body;
+  // The second process accepts the upload.
+  const uploaded = await uploadChat(server, api, second);
+  assert.equal(uploaded.status, 200, uploaded.body);
+  await api.ok("post", "workers/scripts/chat/subdomain", { body: { enabled: true } });
+
+  assert.deepEqual([await ask(second, "/1"), await ask(first, "/1"), await ask(second, "/1")], ["1", "2", "3"]);
+  for (const agent of agents) {
+    assert.equal(await ask(agent, "/fetch", "é"), "POST é");
+    assert.equal(await ask(agent, "/fetch"), "GET ");
+    assert.equal(await ask(agent, "/fail"), "RangeError: failed");
+  }
+  // Both connections belong to the same object.
+  const sockets: WebSocket[] = [];
+  for (const pid of servers) {
+    const socket = await connectionTo(t, server.ready.url, pid, servers);
+    const chat = new WebSocket(server.ready.url.replace("http", "ws"), {
+      headers: { host: "chat.main.localhost" },
+      createConnection: (() => socket) as never,
+    });
+    chat.on("error", () => {});
+    t.after(async () => chat.terminate());
+    await once(chat, "open");
+    sockets.push(chat);
+  }
+  for (const chat of sockets) {
+    const received = once(chat, "message");
+    chat.send("hello");
+    assert.equal(String((await received)[0]), "hello 2");
+  }
+  await ask(second, "/soon");
+  let count = await ask(second, "/0");
+  while (count === "3") count = await ask(second, "/0");
+  assert.equal(count, "1003");
+  const [namespace] = await api.ok("get", "workers/durable_objects/namespaces");
+  const objects = JSON.parse(
+    (
+      await sendHttpRequest(
+        server.ready,
+        `/client/v4/accounts/${api.account}/workers/durable_objects/namespaces/${namespace.id}/objects`,
+        { agent: second, headers: { authorization: `Bearer ${TOKEN}` } },
+      )
+    ).body,
+  ) as { result: unknown[] };
+  assert.equal(objects.result.length, 1);
+
+  const closed = sockets.map((chat) => once(chat, "close"));
+  process.kill(servers[0]!, "SIGKILL");
+  await Promise.all(closed);
+  // A call that is under way when the first process dies fails; later ones wait for the next first process.
+  let answer = await ask(second, "/1");
+  while (!/^\d+$/.test(answer)) answer = await ask(second, "/1");
+  assert.equal(answer, "1004");
+  const folder = join(server.ready.dataDirectory, "durable-objects");
+  assert.notDeepEqual(readdirSync(folder), []);
+  const deleted = await sendHttpRequest(server.ready, `/client/v4/accounts/${api.account}/workers/scripts/chat`, {
+    method: "DELETE",
+    agent: second,
+    headers: { authorization: `Bearer ${TOKEN}` },
+  });
+  assert.equal(deleted.status, 200, deleted.body);
+  assert.deepEqual(readdirSync(folder), []);
+}
+
 /** Resolves with an agent whose only connection was accepted by this process. */
 async function agentOf(t: Scope, url: string, pid: number, servers: readonly number[]): Promise<Agent> {
+  const socket = await connectionTo(t, url, pid, servers);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  agent.createConnection = () => socket;
+  return agent;
+}
+
+/** Resolves with a connection that this process has accepted. */
+async function connectionTo(t: Scope, url: string, pid: number, servers: readonly number[]): Promise<Socket> {
   const { port } = new URL(url);
   for (let attempts = 0; attempts < 500; attempts++) {
     const socket = connect(Number(port), "127.0.0.1");
@@ -202,12 +334,24 @@ async function agentOf(t: Scope, url: string, pid: number, servers: readonly num
     await once(socket, "connect");
     // Connections wait until one of the processes accepts them.
     while (!servers.some((each) => hasConnection(each, [socket]))) await sleep(5);
-    if (hasConnection(pid, [socket])) {
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      agent.createConnection = () => socket;
-      return agent;
-    }
+    if (hasConnection(pid, [socket])) return socket;
     socket.destroy();
   }
   throw new Error(`process ${pid} accepted no connection`);
+}
+
+/** Uploads the worker CHAT through an agent. */
+async function uploadChat({ ready }: ServeProcess, { account }: Api, agent: Agent) {
+  const encoded = new Response(
+    formOf(CHAT, {
+      bindings: [{ type: "durable_object_namespace", name: "CHAT", class_name: "Chat" }],
+      migrations: { new_tag: "v1", steps: [{ new_sqlite_classes: ["Chat"] }] },
+    }),
+  );
+  return sendHttpRequest(ready, `/client/v4/accounts/${account}/workers/scripts/chat`, {
+    method: "PUT",
+    agent,
+    headers: { authorization: `Bearer ${TOKEN}`, "content-type": encoded.headers.get("content-type")! },
+    body: await encoded.text(),
+  });
 }

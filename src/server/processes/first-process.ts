@@ -17,7 +17,8 @@ const MAX_LINE_BYTES = 64 * 1024;
 const MAX_SOCKET_PATH = 107;
 const WAIT_MS = 30_000;
 const RETRY_MS = 50;
-const STOP_MS = 10_000;
+/** Like the time for which a deploy waits for the calls to the Durable Objects of the previous version. */
+const STOP_MS = 5_000;
 
 /** Connects to the first process, whose socket is in `folder`. */
 export function connectToFirst(
@@ -52,7 +53,7 @@ function openCall(path: string, line: string, timeoutMs: number, signal: AbortSi
   const settle = () => {
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);
-    socket.off("data", onData).off("error", fail).off("close", onClose);
+    socket.off("readable", onReadable).off("error", fail).off("close", onClose);
   };
   function fail(err: unknown) {
     settle();
@@ -61,20 +62,19 @@ function openCall(path: string, line: string, timeoutMs: number, signal: AbortSi
   }
   const onAbort = () => fail(signal!.reason);
   const onClose = () => fail(new Error("the connection was closed before the call was accepted"));
-  const onData = (chunk: Buffer) => {
+  const onReadable = () => {
+    if (socket.read(ACCEPTED.length) === null) return;
     settle();
-    socket.pause();
-    if (chunk.length > ACCEPTED.length) socket.unshift(chunk.subarray(ACCEPTED.length));
     resolve(socket);
   };
   signal?.addEventListener("abort", onAbort, { once: true });
-  socket.once("data", onData).once("error", fail).once("close", onClose).write(line);
+  socket.on("readable", onReadable).once("error", fail).once("close", onClose).write(line);
   return promise;
 }
 
 /**
  * Handles the calls of the other processes. `close` accepts no further calls, which then wait for the next first process,
- * and waits up to ten seconds for those that are running.
+ * and waits up to five seconds for those that are running.
  */
 export async function listenForCalls(
   folder: string,
@@ -83,6 +83,7 @@ export async function listenForCalls(
 ): Promise<{ close(): Promise<void> }> {
   const { path, close: closeFolder } = socketIn(folder);
   const running = new Map<Socket, Promise<void>>();
+  const stopping = new AbortController();
   const server = createServer((socket) => {
     socket.on("error", () => socket.destroy());
     const run = handleCall(socket).catch((err: unknown) => {
@@ -100,7 +101,7 @@ export async function listenForCalls(
     const service = services[name];
     if (service === undefined) throw new Error(`unknown service ${name}`);
     socket.write(ACCEPTED);
-    await service(call, socket);
+    await service(call, socket, stopping.signal);
   }
 
   // The data directory is locked, so a socket that exists is that of a process that was killed.
@@ -110,6 +111,7 @@ export async function listenForCalls(
   return {
     async close() {
       server.close();
+      stopping.abort();
       await Promise.race([Promise.all(running.values()), systemClock.sleep(stopMs)]);
       for (const socket of running.keys()) socket.destroy();
       await Promise.all(running.values());
@@ -118,20 +120,22 @@ export async function listenForCalls(
   };
 }
 
-/** Resolves with the first line, and pauses the connection; with undefined if it ends before that. */
+/**
+ * Resolves with the first line; with undefined if the connection ends before that. Reads with `readable`, because a
+ * stream that was paused would not start to flow for its next reader.
+ */
 function readLine(socket: Socket): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     let received = "";
     const settle = () => {
-      socket.pause();
-      socket.off("data", onData).off("close", onClose);
+      socket.off("readable", onReadable).off("close", onClose);
     };
     const onClose = () => {
       settle();
       resolve(undefined);
     };
-    const onData = (chunk: Buffer) => {
-      received += chunk.toString("latin1");
+    const onReadable = () => {
+      received += (socket.read() as Buffer | null)?.toString("latin1") ?? "";
       if (received.endsWith("\n")) {
         settle();
         // Each byte is one character until here, so that a character is never cut in two.
@@ -141,7 +145,7 @@ function readLine(socket: Socket): Promise<string | undefined> {
         reject(new Error(`a call is longer than ${MAX_LINE_BYTES} bytes`));
       }
     };
-    socket.on("data", onData).once("close", onClose);
+    socket.on("readable", onReadable).once("close", onClose);
   });
 }
 

@@ -86,11 +86,15 @@ test("replaces every process on reload, without refusing a connection", async (t
   assert.ok(accepted > 0);
 });
 
-test("stops all processes", async (t) => {
+test("stops all processes, the first one last", async (t) => {
   const { supervisor, openToAll } = await start(t);
   await supervisor.ready;
   const connections = await openToAll();
+  const closed: string[] = [];
+  const closings = connections.map(({ socket, slot }) => once(socket, "close").then(() => closed.push(slot)));
   await supervisor.stop();
+  await Promise.all(closings);
+  assert.deepEqual(closed, ["2/2", "1/2"]);
   for (const { pid } of connections) assert.throws(() => process.kill(pid, 0), { code: "ESRCH" });
 });
 

@@ -36,9 +36,17 @@ interface SupervisorLimits {
   stableMs: number;
   /** Time limit for a graceful stop, after which the process is killed. */
   stopMs: number;
+  /** When all processes stop, the first one stops after the others, at the latest after this time. */
+  stopFirstAfterMs: number;
 }
 
-const DEFAULTS: SupervisorLimits = { backoffMs: 500, maxBackoffMs: 30_000, stableMs: 60_000, stopMs: 65_000 };
+const DEFAULTS: SupervisorLimits = {
+  backoffMs: 500,
+  maxBackoffMs: 30_000,
+  stableMs: 60_000,
+  stopMs: 65_000,
+  stopFirstAfterMs: 30_000,
+};
 
 interface Supervisor<Server> {
   /** Resolves when the first process is ready. Rejects if it ends before that. */
@@ -50,7 +58,7 @@ interface Supervisor<Server> {
    * reload.
    */
   reload(): Promise<void>;
-  /** Stops all processes gracefully. */
+  /** Stops all processes gracefully, the first one last. */
   stop(): Promise<void>;
   /** Kills all processes. */
   kill(): void;
@@ -184,7 +192,10 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
     reload: () => (reloading ??= reloadAll().finally(() => (reloading = undefined))),
     async stop() {
       stopping.abort();
-      await Promise.all(slots.map((slot) => slot.stop()));
+      const others = Promise.all(otherSlots.map((slot) => slot.stop()));
+      // Until they have completed their requests, the others need the first process for D1 and Durable Objects.
+      await Promise.race([others, clock.sleep(limits.stopFirstAfterMs)]);
+      await Promise.all([others, firstSlot!.stop()]);
       await Promise.all(running);
     },
     kill: () => slots.forEach((slot) => slot.kill()),

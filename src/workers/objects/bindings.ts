@@ -60,3 +60,22 @@ export const currentObjectBindings = (bindings: Binding[], findForeign: FindFore
         : { ...binding, class_name: namespace.className, namespace_id: namespace.id };
     }),
   );
+
+/**
+ * Binds a worker's own classes as if another worker exported them: calls then leave the process, and reach the objects
+ * where they run.
+ */
+export const bindOwnAsForeign = (
+  bindings: Binding[],
+  { scriptId, script, namespaces }: { scriptId: string; script: string; namespaces: readonly ObjectNamespace[] },
+): Binding[] =>
+  bindings.map((binding) => {
+    if (binding.type !== "durable_object_namespace" || binding.script_name !== undefined) return binding;
+    const namespace = namespaces.find(({ className }) => className === binding.class_name);
+    return {
+      ...binding,
+      script_name: script,
+      script_id: scriptId,
+      ...(namespace !== undefined && { namespace_id: namespace.id }),
+    };
+  });

@@ -74,12 +74,12 @@ export const objectErrors = defineErrors("durable-objects", {
     message: "The Worker {script} has Durable Objects, which can run in only one version at a time.",
     fix: "Deploy one version at 100%.",
   },
-  severalProcesses: {
+  severalMachines: {
     code: 10021,
     http: 400,
     message:
-      "Durable Objects require a server with a single process, which owns their files. This server may run several processes.",
-    fix: "Remove the Durable Objects from the Worker, or deploy it to a server that uses neither database.url nor --processes.",
+      "Durable Objects require a server that runs on one machine, which has their files. With database.url, it may run on several.",
+    fix: "Remove the Durable Objects from the Worker, or deploy it to a server without database.url.",
   },
   namespaceMissing: {
     code: 10066,

@@ -3,7 +3,12 @@ import type { Ids, Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { ScriptsTables } from "../scripts/schema.ts";
 import type { Binding } from "../scripts/script.ts";
-import { currentObjectBindings, resolveObjectBindings, type FindForeignNamespace } from "./bindings.ts";
+import {
+  bindOwnAsForeign,
+  currentObjectBindings,
+  resolveObjectBindings,
+  type FindForeignNamespace,
+} from "./bindings.ts";
 import { objectErrors } from "./errors.ts";
 import { deleteNamespaces, findForeignNamespace, namespacesOf, replaceNamespaces } from "./namespaces-table.ts";
 import { planObjects, type ObjectPlan } from "./migration-plan.ts";
@@ -29,11 +34,12 @@ export interface ScriptObjectsStore {
   removeDeleted(scriptId: string, plan: ObjectPlan): Promise<void>;
   /**
    * Returns the current bindings of a stored version, and the worker's objects; `objects` is undefined if the worker
-   * has none.
+   * has none, or if another process runs them.
    */
   resolveVersion(version: {
     account: string;
     scriptId: string;
+    script: string;
     bindings: Binding[];
   }): Promise<{ bindings: Binding[]; objects: ScriptObjects | undefined }>;
   /** Throws gradualDeployment, or notConfigured if a version binds a class that no longer exists. */
@@ -58,11 +64,13 @@ interface Deps {
   db: Db;
   ids: Ids;
   log: Log;
-  /** Absent in a server with several processes, which rejects Durable Objects. */
+  /** Absent in a server that rejects Durable Objects. */
   storage: Pick<ObjectStorage, "remove"> | undefined;
+  /** True if another process of this server runs the objects: the worker's own classes are then bound as foreign ones. */
+  isRemote?: boolean;
 }
 
-export function createScriptObjects({ db, ids, log, storage }: Deps): ScriptObjectsStore {
+export function createScriptObjects({ db, ids, log, storage, isRemote = false }: Deps): ScriptObjectsStore {
   const tables = db.tables<ObjectTables & ScriptsTables>();
   const foreignNamespaceFinder =
     (account: string): FindForeignNamespace =>
@@ -80,7 +88,7 @@ export function createScriptObjects({ db, ids, log, storage }: Deps): ScriptObje
       const plan = planObjects({ currentNamespaces, tag, migrations, isDeployed, newId: () => ids.hex() });
       const usesObjects =
         plan.namespaces.length > 0 || bindings.some(({ type }) => type === "durable_object_namespace");
-      if (usesObjects && storage === undefined) throw objectErrors.severalProcesses();
+      if (usesObjects && storage === undefined) throw objectErrors.severalMachines();
       const { namespaces, deletedNamespaces } = plan;
       const findForeign = foreignNamespaceFinder(account);
       return {
@@ -98,10 +106,13 @@ export function createScriptObjects({ db, ids, log, storage }: Deps): ScriptObje
           deletedNamespaces.map(({ id }) => id),
         );
     },
-    async resolveVersion({ account, scriptId, bindings }) {
+    async resolveVersion({ account, scriptId, script, bindings }) {
       const namespaces = await namespacesOf(tables, scriptId);
+      const currentBindings = await currentObjectBindings(bindings, foreignNamespaceFinder(account));
+      if (isRemote)
+        return { bindings: bindOwnAsForeign(currentBindings, { scriptId, script, namespaces }), objects: undefined };
       return {
-        bindings: await currentObjectBindings(bindings, foreignNamespaceFinder(account)),
+        bindings: currentBindings,
         objects: namespaces.length === 0 ? undefined : { owner: scriptId, namespaces },
       };
     },

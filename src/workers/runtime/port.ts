@@ -14,6 +14,8 @@ import type { Entrypoint } from "./service-calls/entrypoints.ts";
 export interface WorkerRuntime {
   /** Storage of Durable Objects; absent if the runtime does not support them. */
   readonly objectStorage?: ObjectStorage | undefined;
+  /** Storage of Durable Objects that the first process of this server runs; absent in that process. */
+  readonly remoteObjectStorage?: Pick<ObjectStorage, "remove" | "list"> | undefined;
   /**
    * Makes `script` the running version of its name. Resolves once it responds; the old version completes its work.
    * Rejects with UserError (and keeps the old version running) if workerd rejects the code.
@@ -91,6 +93,8 @@ export interface EntrypointCalls {
 export interface RpcCaller {
   /** True if the process has no running invocation, so that it cannot be about to send a call. */
   isIdle(): boolean;
+  /** Aborted when the called process stops: the connection is then closed once no call is running. */
+  stopping?: AbortSignal;
 }
 
 export interface RpcTunnel {

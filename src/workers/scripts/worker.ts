@@ -100,7 +100,10 @@ export async function loadWorker(
   const modules = await readModules(await listModules(tables, id), objects);
   const versionAssets = version.hasAssets ? await assets.findByVersion(id) : undefined;
   const openedAssets = versionAssets && (await assets.open(version, versionAssets));
-  const { bindings, objects: scriptObjects } = await durableObjects.resolveVersion(version);
+  const { bindings, objects: scriptObjects } = await durableObjects.resolveVersion({
+    ...version,
+    script: script.name,
+  });
   return {
     worker: workerScriptOf(
       { ...version, bindings: await withTargetIds(tables, version.account, bindings) },

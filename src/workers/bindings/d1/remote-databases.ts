@@ -97,8 +97,7 @@ async function exchangeFrames(socket: Socket, body: Uint8Array, signal: AbortSig
   socket
     .on("error", (err) => (cause = err))
     .once("close", () => reject(d1Errors.reset({}, { cause })))
-    .on("data", createFrameReader(resolve))
-    .resume();
+    .on("data", createFrameReader(resolve));
   writeFrame(socket, {}, body);
   return promise.finally(() => signal.removeEventListener("abort", onAbort));
 }
@@ -112,7 +111,7 @@ export const serveDatabases =
     void closed.then(() => gone.abort(new Error("the calling process ended the connection")));
     try {
       const requested = new Promise<Frame>((resolve) => {
-        connection.on("data", createFrameReader(resolve)).resume();
+        connection.on("data", createFrameReader(resolve));
       });
       const request = await Promise.race([requested, closed]);
       if (request === undefined) return;

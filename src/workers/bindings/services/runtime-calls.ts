@@ -1,6 +1,6 @@
 import { messageOf, UserError, type Log } from "../../../kernel/index.ts";
 import { workerErrors } from "../../errors.ts";
-import type { EntrypointCalls, WorkerRuntime } from "../../runtime/port.ts";
+import type { EntrypointCalls, RpcTunnel, WorkerRuntime } from "../../runtime/port.ts";
 import { rejectTunnel } from "../../runtime/service-calls/tunnel.ts";
 import type { ServiceTarget, WorkerCalls } from "./port.ts";
 
@@ -61,11 +61,19 @@ export function createWorkerCalls(
           if (socket.destroyed) return releaseToConnection(() => {})();
           const tunnel = calls.rpc(socket, caller);
           void tunnel.closed.then(releaseToConnection(() => tunnel.retire()));
+          if (caller.stopping !== undefined) retireOnStop(tunnel, caller.stopping);
         },
         (err: unknown) => rejectTunnel(socket, logFailure(err, target)),
       );
     },
   };
+}
+
+function retireOnStop(tunnel: RpcTunnel, stopping: AbortSignal) {
+  if (stopping.aborted) return tunnel.retire();
+  const retire = () => tunnel.retire();
+  stopping.addEventListener("abort", retire, { once: true });
+  void tunnel.closed.then(() => stopping.removeEventListener("abort", retire));
 }
 
 /** Calls between the workers of `reelpost dev`, by name. */

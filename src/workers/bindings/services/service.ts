@@ -1,3 +1,4 @@
+import { OBJECTS_ENTRYPOINT } from "../../runtime/remote-bindings.ts";
 import { rejectTunnel } from "../../runtime/service-calls/tunnel.ts";
 import type { ServiceBinding, WorkerScript } from "../../scripts/script.ts";
 import type { BindingServices } from "../service.ts";
@@ -20,7 +21,9 @@ export function createServiceBindingService({
   const runningCalls = new Map<string, number>();
 
   /** Returns a function that ends the call, or undefined if the worker has too many calls in progress. */
-  function begin({ key, name }: WorkerScript): (() => void) | undefined {
+  function begin({ key, name }: WorkerScript, { service, entrypoint }: ServiceBinding): (() => void) | undefined {
+    // The worker's own Durable Objects, which run in another process of this server.
+    if (service === name && entrypoint === OBJECTS_ENTRYPOINT) return () => {};
     const caller = key ?? name;
     const count = runningCalls.get(caller) ?? 0;
     if (count >= callLimit) return undefined;
@@ -39,7 +42,7 @@ export function createServiceBindingService({
 
   return {
     async handle(request, response, { script, binding }) {
-      const end = begin(script);
+      const end = begin(script, binding);
       if (end === undefined) {
         request.resume();
         return void response.writeHead(503, { "content-type": "text/plain" }).end(`${tooManyCallsMessage(script)}\n`);
@@ -47,14 +50,14 @@ export function createServiceBindingService({
       await calls.fetch(targetOf(script, binding), request, response).finally(end);
     },
     upgrade(request, socket, head, { script, binding }) {
-      const end = begin(script);
+      const end = begin(script, binding);
       if (end === undefined) return void socket.end("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
       // Two pipelines and their owners each add listeners; together they exceed the default limit.
       socket.setMaxListeners(20).once("close", end);
       calls.upgrade(targetOf(script, binding), request, socket, head);
     },
     connect(socket, { script, binding, isIdle }) {
-      const end = begin(script);
+      const end = begin(script, binding);
       socket.write("HTTP/1.1 200 OK\r\n\r\n");
       if (end === undefined) return rejectTunnel(socket, tooManyCallsMessage(script));
       socket.once("close", end);

@@ -44,3 +44,33 @@ test("a call is rejected if no process accepts it in time, or if it is aborted",
   await assert.rejects(first.connect("echo", {}), FirstProcessUnavailable);
   await assert.rejects(first.connect("echo", {}, AbortSignal.abort(new Error("stopped"))), /stopped/);
 });
+
+test("a process that stops completes the calls that it has accepted, and leaves later ones to the next", async (t) => {
+  const folder = createFolder(t);
+  const first = connectToFirst(folder, { waitMs: 120_000 });
+  t.after(() => first.close());
+  const ended: string[] = [];
+  const listen = (name: string) =>
+    listenForCalls(
+      folder,
+      {
+        async wait(_, connection, stopping) {
+          if (name === "old") await once(stopping, "abort");
+          ended.push(name);
+          connection.end(name);
+          await once(connection, "close");
+        },
+      },
+      { log: silentLog, stopMs: 120_000 },
+    );
+  const old = await listen("old");
+  const running = await first.connect("wait", {});
+  const stopped = old.close();
+  const later = first.connect("wait", {});
+  assert.equal(String((await once(running, "data"))[0]), "old");
+  await stopped;
+  const next = await listen("next");
+  assert.equal(String((await once(await later, "data"))[0]), "next");
+  assert.deepEqual(ended, ["old", "next"]);
+  await next.close();
+});

@@ -13,14 +13,22 @@ const SECONDS = 10;
 const MIN_RECEIVED = 0.98;
 
 /**
- * CPU time for four 6 Mbit/s broadcasts with one RTMP player each, compared with nginx-rtmp in the same run, and with a
- * server in Node that forwards octets without parsing them, which is the lower bound for Node.
+ * CPU time for four 6 Mbit/s broadcasts with one RTMP player each, compared with nginx-rtmp in the same run, and with two
+ * servers in Node that forward octets without parsing them. The one that also allocates nothing per read is the lower
+ * bound for Node.
  *
  * Profile (perf, four streams, 300 packets per second): half of the time is spent on the event loop and on reads, which
- * the forwarding server needs, too; a quarter on processing packets between the chunk reader and the players; a sixth on
- * writes; a sixth on major garbage collections, because the buffers of the last GOP outlive the young generation of a
- * small heap. No gain: one system call for all packets of a read, a larger young generation, V8 without its memory
- * reducer.
+ * the forwarding servers need, too; a quarter on processing packets between the chunk reader and the players; a sixth on
+ * writes; a sixth, including helper threads, on major garbage collections. One runs every 2.5 seconds, because V8 counts
+ * the octets of all messages since the last one towards the limit of the heap, which has 15 MB. Messages cannot share one
+ * buffer as in the lower bound: encoders, packagers and slow players keep them for longer.
+ *
+ * No gain: one system call for all packets of a read; a larger young generation; V8 without its memory reducer; external
+ * memory in V8's global limit; writev(2) called directly instead of through the stream (18 to 23 microseconds per message
+ * either way, also with ten players); messages in blocks of 256 KiB; a copy of the GOP in recycled memory (the messages
+ * in transit alone cause the collections). Loss: writes for all players together every 4 ms cost 13 % more, because the
+ * timer wakes the process half as often again, and a player seldom has two packets in that time. Not used: with
+ * `--initial-old-space-size=64`, hardly any collections run, which saves 17 %, but each process may keep 64 MB of garbage.
  */
 const bench: Bench = {
   name: "rtmp-relay",
@@ -28,19 +36,23 @@ const bench: Bench = {
     const tags = await makeTags(kit.dir, SECONDS);
     const relay = await startRelay(kit, "relay.ts");
     const octets = await startRelay(kit, "octets.ts");
+    const reusedOctets = await startRelay(kit, "octets.ts", "reuse");
     const nginx = await startNginxRtmp(kit);
     return {
       peers: { "nginx-rtmp": nginx.version },
       arms: [
         arm("reelpost", relay, tags),
         arm("octets in Node", octets, tags),
+        arm("octets in Node, reused buffer", reusedOctets, tags),
         arm("nginx-rtmp", { ...nginx, keys: (n) => [`stream-${n}`, `stream-${n}`], early: true }, tags),
       ],
       figures: (of) => ({
         cpu_ratio: of("reelpost") / of("nginx-rtmp"),
         octets_in_node_ratio: of("octets in Node") / of("nginx-rtmp"),
+        octets_in_reused_buffer_ratio: of("octets in Node, reused buffer") / of("nginx-rtmp"),
         reelpost_cpu_ms: of("reelpost"),
         octets_in_node_cpu_ms: of("octets in Node"),
+        octets_in_reused_buffer_cpu_ms: of("octets in Node, reused buffer"),
         nginx_cpu_ms: of("nginx-rtmp"),
       }),
     };
@@ -60,10 +72,10 @@ interface Relay {
   early: boolean;
 }
 
-async function startRelay(kit: BenchContext, file: string): Promise<Relay> {
+async function startRelay(kit: BenchContext, file: string, ...args: string[]): Promise<Relay> {
   const server = await startServerProcess({
     name: file,
-    args: [join(import.meta.dirname, "rtmp-relay", file)],
+    args: [join(import.meta.dirname, "rtmp-relay", file), ...args],
     cwd: kit.dir,
     ready: (line) => (line.startsWith("rtmp:") ? line : undefined),
   });

@@ -12,6 +12,16 @@ const BASE_SECONDS = 10;
  * Seconds from the last byte of an upload until the first frame is decoded and the first audio has arrived, through the
  * whole server: TUS, probing, manifests, the encoder. Compared with one ffmpeg that first encodes the whole file at
  * 360p, like servers that encode whole renditions; the same decoder takes the first frame of its output.
+ *
+ * Profile of `s60` on two idle cores, in milliseconds after the last byte: ffprobe starts at 16 and ends at 145, ffmpeg
+ * starts at 154, the manifest is available at 168, the initialization segment at 402, the first audio segment at 462,
+ * the first chunk of video at 621, and its first frame is decoded at 633. The whole segment arrives at 1,293. CPU time
+ * until the first frame, in seconds: ffprobe 0.10, video 0.44, audio 0.30 for the first three segments. The whole
+ * segment needs 1.55 instead of 0.44, so delivery in chunks reduced the sum from 1.95 to 0.84.
+ *
+ * Starting ffprobe or ffmpeg takes 0.08 of CPU time, almost half of it in the dynamic loader: Debian's build loads 215
+ * libraries and resolves all symbols at startup. The sandbox adds about 0.02. No step waits for a poll: the job starts
+ * as soon as it is queued, and 9 ms lie between the end of ffprobe and the start of ffmpeg.
  */
 const bench: Bench = {
   name: "vod-first-frame",

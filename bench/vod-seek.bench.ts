@@ -30,6 +30,10 @@ const LOOK_MS = 400;
  * Delivery in chunks, the first of 8 frames, needs 0.41 of the CPU time of the whole segment. Tried and dropped: x264
  * without lookahead (0.78 instead of 0.84, at the cost of quality); decoding without the frame rate probe, or with one
  * thread (within the noise).
+ *
+ * In our player, which this benchmark does not run, the median of 14 seeks in Chromium went from 1.36 s to 0.92 s when
+ * it began to append chunks, with a server that sends the first chunk after 0.45 s and the last one after 1.12 s; with
+ * the fetch loader of hls.js, which collects 128 KiB first, to 1.16 s.
  */
 const bench: Bench = {
   name: "vod-seek",

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { localAddress } from "../../../web/embed/addresses.ts";
 import { pickCaptions } from "../../../web/player/captions.ts";
+import { createChunkCollector } from "../../../web/player/chunk-collector.ts";
 import { CATCH_UP_RATE, type LivePosition, liveRate, skipStartDelay } from "../../../web/player/live-latency.ts";
 import {
   type PlayerOptions,
@@ -281,4 +282,42 @@ test("live playback does not leave a position that the viewer has chosen", () =>
   position = liveAt(9);
   skip.check();
   assert.equal(media.currentTime, 9);
+});
+
+test("a chunk of a segment is passed on as soon as its last octet has arrived, and not before", () => {
+  const box = (type: string, length: number, isLarge = false) => {
+    const header = Buffer.alloc(isLarge ? 16 : 8);
+    header.writeUInt32BE(isLarge ? 1 : 8 + length);
+    header.write(type, 4, "latin1");
+    if (isLarge) header.writeBigUInt64BE(BigInt(16 + length), 8);
+    return Buffer.concat([header, Buffer.alloc(length, type)]);
+  };
+  const chunk = fc
+    .tuple(fc.nat(40), fc.integer({ min: 8, max: 300 }), fc.boolean())
+    .map(([header, data, isLarge]) => Buffer.concat([box("moof", header), box("mdat", data, isLarge)]));
+  fc.assert(
+    fc.property(
+      fc.array(chunk, { maxLength: 5 }),
+      fc.nat(20),
+      fc.array(fc.integer({ min: 1, max: 200 }), { minLength: 1, maxLength: 9 }),
+      (chunks, restLength, steps) => {
+        const first = box("styp", 8);
+        const segment = Buffer.concat([first, ...chunks, Buffer.alloc(restLength, 1)]);
+        const collector = createChunkCollector();
+        const passed: Buffer[] = [];
+        for (let at = 0, n = 0; at < segment.length; n++) {
+          const end = Math.min(segment.length, at + steps[n % steps.length]!);
+          const data = collector.add(new Uint8Array(segment.subarray(at, end)));
+          if (data !== undefined) passed.push(Buffer.from(data));
+          at = end;
+          let chunkEnd = first.length;
+          const complete = chunks.map((one) => (chunkEnd += one.length)).filter((position) => position <= at);
+          assert.equal(Buffer.concat(passed).length, complete.at(-1) ?? 0);
+        }
+        const rest = collector.rest();
+        if (rest !== undefined) passed.push(Buffer.from(rest));
+        assert.deepEqual(Buffer.concat(passed), segment);
+      },
+    ),
+  );
 });

@@ -13,14 +13,21 @@ const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 /**
  * Serves segments of one video to eight concurrent viewers, in bytes per second of CPU time, compared with nginx, which
  * uses sendfile for the same files. `reelpost serve` authorizes every segment. Measured with the segment cache, and
- * without it, as in a large library. Also compared with `node:http` that only sends: the limit of a server in Node.
+ * without it, as in a large library. Also compared with `node:http` that only sends, the limit of a server in Node: from
+ * memory, from files, and by sendfile(2) from files that stay open.
  *
- * Profile (perf, cached): 38 % of the time copies the segment to the socket, which sendfile avoids; 13 % collects
- * garbage on other threads; the rest is spread over the HTTP parser, Node's streams and 30 functions of the server, none
- * above 3 %. Tried without a gain: TCP_CORK around headers and body, writing all headers in one call, a timer only for
- * responses that wait, and a larger young generation. Calling sendfile(2) by the experimental `node:ffi` gained a third
- * (0.28 to 0.37 of nginx from memory, 0.20 to 0.29 from files, on a busy machine), but requires the file descriptor of a
- * socket, which is a private member of Node.
+ * Top five of the profile (perf, cached, self time): `_copy_from_iter` 17 to 30 %, which sendfile avoids; TCP code of the
+ * kernel (`_raw_spin_unlock_irqrestore`) 4 to 14 %; the marking of garbage on other threads 6 to 18 %; `handle_softirqs`
+ * 3 %; `LoadICGenericBaseline`, which runs code that V8 has not optimized, up to 3 %. The rest is spread over the HTTP
+ * parser, Node's streams and 30 functions of the server. Per segment of 0.7 MB, the kernel needs 170 to 190 microseconds;
+ * user code needs 90 in a server without pauses, and up to 240 on a busy machine. nginx needs 140 in total.
+ *
+ * Tried without a gain: TCP_CORK around headers and body, writing all headers in one call, a timer only for responses
+ * that wait, and a larger young generation. Without the collection of garbage after startup, which discards optimized
+ * code, the first two samples of one run were 40 and 60 % better, and later ones equal. Calling sendfile(2) by the
+ * experimental `node:ffi` and keeping files open gained a third (0.28 to 0.37 of nginx from memory, 0.20 to 0.29 from
+ * files, 14 rounds on a busy machine), but requires the file descriptor of a socket, which is a private member of Node. A
+ * bare server that uses it reaches 0.81 of nginx, and one that sends from memory 0.75.
  */
 const bench: Bench = {
   name: "segment-serve",
@@ -28,6 +35,7 @@ const bench: Bench = {
     const cached = await startOurs(kit, "kept", {});
     const fromFiles = await startOurs(kit, "files", { REELPOST_STREAM_SEGMENT_CACHE_MB: "0" });
     const bare = await startBare(kit, cached.library.root, "memory");
+    const bareSendfile = await startBare(kit, cached.library.root, "sendfile");
     const bareFiles = await startBare(kit, cached.library.root, "files");
     const nginx = await startNginx(kit, cached.library.root);
     return {
@@ -36,6 +44,7 @@ const bench: Bench = {
         arm(kit, "reelpost", cached.server, cached.library, ({ address }) => address),
         arm(kit, "reelpost, from files", fromFiles.server, fromFiles.library, ({ address }) => address),
         arm(kit, "node:http", bare, cached.library, ({ file }) => `/${file}`),
+        arm(kit, "node:http, sendfile", bareSendfile, cached.library, ({ file }) => `/${file}`),
         arm(kit, "node:http, from files", bareFiles, cached.library, ({ file }) => `/${file}`),
         arm(kit, "nginx", nginx, cached.library, ({ file }) => `/${file}`),
       ],
@@ -43,6 +52,7 @@ const bench: Bench = {
         ratio_vs_nginx: of("reelpost") / of("nginx"),
         // The same for a server in Node that does nothing but send.
         node_http_ratio: of("node:http") / of("nginx"),
+        node_http_sendfile_ratio: of("node:http, sendfile") / of("nginx"),
         node_http_from_files_ratio: of("node:http, from files") / of("nginx"),
         // The figure without the cache, and the values behind the ratios.
         from_files_ratio: of("reelpost, from files") / of("nginx"),
@@ -55,7 +65,11 @@ const bench: Bench = {
 };
 export default bench;
 
-async function startBare(kit: BenchContext, root: string, mode: "memory" | "files"): Promise<ServerProcess> {
+async function startBare(
+  kit: BenchContext,
+  root: string,
+  mode: "memory" | "files" | "sendfile",
+): Promise<ServerProcess> {
   const server = await startServerProcess({
     name: "node:http",
     args: [join(import.meta.dirname, "segment-serve", "bare.ts"), root, mode],

@@ -121,11 +121,12 @@ describe("the next hop", { concurrency: 5 }, () => {
     ["at RCPT", "RCPT"],
     ["after the final dot", "."],
   ] as const) {
-    test(`hangs ${where}: the sender gets a reply in less than 30 seconds, and the message arrives later`, async (t) => {
+    test(`hangs ${where}: the sender gets a reply within a minute, and the message arrives later`, async (t) => {
       const { world, hop, send } = await behind(t, atFirst(1, command, "hang"));
       const begun = performance.now();
       assert.match(await send("slow"), /^250 /);
-      assert.ok(performance.now() - begun < 28_000, `${performance.now() - begun} ms`);
+      // SMTP's own time limits are five and ten minutes (RFC 5321 4.5.3.2).
+      assert.ok(performance.now() - begun < 60_000, `${performance.now() - begun} ms`);
       await world.entry("slow", ({ status }) => status === "delivered");
       assert.equal(acknowledged(hop).length, 1);
     });

@@ -17,7 +17,7 @@ export const sdk = (
   new Cloudflare({
     baseURL: api,
     maxRetries: 0,
-    timeout: 30_000,
+    timeout: 120_000,
     apiToken: null,
     apiEmail: null,
     apiKey: null,

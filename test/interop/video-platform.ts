@@ -102,7 +102,7 @@ export async function startVideoPlatform(scope: Scope, env: Record<string, strin
       apiToken: token,
       apiEmail: null,
       apiKey: null,
-      timeout: 30_000,
+      timeout: 120_000,
       fetch: checkedFetch,
     }),
   };

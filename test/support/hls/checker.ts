@@ -182,7 +182,7 @@ const fragmentsOf = (bytes: Buffer) =>
   readFragments(async (start, length) => bytes.subarray(start, start + length), bytes.length);
 
 async function load(url: string): Promise<Buffer> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(30_000) });
+  const response = await fetch(url, { signal: AbortSignal.timeout(120_000) });
   const body = Buffer.from(await response.arrayBuffer());
   if (!response.ok) throw new Error(`${url} returned ${response.status}: ${body.toString().slice(0, 200)}`);
   return body;

@@ -95,7 +95,7 @@ test("after a lost event connection, missed changes are detected for all inputs"
   );
   back();
   for (const { signal } of publications.slice(0, 3))
-    if (!signal.aborted) await once(signal, "abort", { signal: AbortSignal.timeout(10_000) });
+    if (!signal.aborted) await once(signal, "abort", { signal: AbortSignal.timeout(60_000) });
   assert.deepEqual(
     publications.map(({ signal }) => kindOf(signal.reason)),
     ["liveKeyRevoked", "liveInputDisabled", "liveInputDeleted", undefined],

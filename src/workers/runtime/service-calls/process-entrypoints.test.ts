@@ -13,7 +13,7 @@ import { createProcessEntrypoints } from "./process-entrypoints.ts";
 
 test(
   "a request to a Durable Object from another worker is not an invocation that waits for its tail",
-  { timeout: 20_000 },
+  { timeout: 120_000 },
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), "reelpost-entrypoints-"));
     const path = join(folder, "service.sock");

@@ -1,6 +1,7 @@
-import { dlopen } from "node:ffi";
+// Experimental, and not in every build of Node.
+const ffi = process.getBuiltinModule("node:ffi");
 
-const { sendfile } = dlopen(null, {
+const { sendfile } = ffi.dlopen(null, {
   sendfile: { arguments: ["i32", "i32", "pointer", "u64"], return: "i64" },
 }).functions;
 const offset = new BigInt64Array(1);

@@ -37,15 +37,17 @@ export async function startPlaying(url: string, uid: string): Promise<PlaybackSt
       line.includes(`GROUP-ID="${group}"`) &&
       line.includes("DEFAULT=YES"),
   );
-  const [at] = await Promise.all([
+  const times = await Promise.all([
     firstOf(new URL(variant, manifest)).then(([init, segment]) => firstFrame(init, segment)),
-    audio === undefined
-      ? undefined
-      : firstOf(new URL(/URI="([^"]+)"/.exec(audio)![1]!, manifest)).then((urls) =>
-          Promise.all(urls.map(countReceivedBytes)),
-        ),
+    ...(audio === undefined
+      ? []
+      : [
+          firstOf(new URL(/URI="([^"]+)"/.exec(audio)![1]!, manifest)).then(async (urls) =>
+            Math.max(...(await Promise.all(urls.map(timeReceived)))),
+          ),
+        ]),
   ]);
-  return { variant: variant.replace(".m3u8", ""), at: Math.max(at, performance.now()) };
+  return { variant: variant.replace(".m3u8", ""), at: Math.max(...times) };
 }
 
 /** Resolves with the URLs of the initialization segment and the first segment. */
@@ -56,7 +58,10 @@ async function firstOf(playlist: URL): Promise<[init: URL, segment: URL]> {
   return [new URL(init, playlist), new URL(segment, playlist)];
 }
 
-/** Resolves with the time when the first frame of the segment was decoded, by performance.now(). */
+/**
+ * Resolves when the whole segment has been received, as a player goes on to receive it, with the time when its first
+ * frame was decoded, by performance.now().
+ */
 export async function firstFrame(init: URL | string, segment: URL | string): Promise<number> {
   const decoder = startDecoder();
   try {
@@ -73,10 +78,10 @@ export async function firstFrame(init: URL | string, segment: URL | string): Pro
   }
 }
 
-/** Resolves with the number of bytes received. */
-export async function countReceivedBytes(url: URL | string): Promise<number> {
+/** Resolves with the time when the last byte was received, by performance.now(). */
+export async function timeReceived(url: URL | string): Promise<number> {
   const response = await fetch(url);
   const octets = (await response.arrayBuffer()).byteLength;
   if (!response.ok || octets < 100) throw new Error(`${String(url)} returned ${response.status} and ${octets} octets`);
-  return octets;
+  return performance.now();
 }

@@ -76,6 +76,9 @@ test(
     await choose(page, page.getByRole("button", { name: "Import WebVTT" }), file);
     await page.getByText("1 chapter imported").waitFor();
     assert.deepEqual(await stored(), ["1 Imported"]);
+    // The message appears before the page has loaded the imported list, which then discards changes.
+    const imported = page.getByLabel("Title of chapter 1");
+    await until(async () => (await imported.inputValue()) === "Imported", "the imported list of chapters");
     const [download] = await Promise.all([
       page.waitForEvent("download"),
       page.getByRole("button", { name: "Export WebVTT" }).click(),

@@ -93,6 +93,6 @@ describe("the shared components", { skip: withoutChromium() }, () => {
     await page.getByRole("button", { name: "Show signing key" }).click();
     await page.getByText("loaded_0123456789").waitFor();
     await page.getByRole("button", { name: "Hide signing key" }).click();
-    assert.equal(await page.getByText("loaded_0123456789").count(), 0);
+    await page.getByText("loaded_0123456789").waitFor({ state: "detached" });
   });
 });

@@ -257,7 +257,8 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
         mimeType: "text/plain",
         buffer: Buffer.from("Hello"),
       });
-    await page.getByRole("button", { name: "hello.txt" }).waitFor();
+    // During the upload, there is a button "Cancel the upload of hello.txt".
+    await page.getByRole("button", { name: "hello.txt", exact: true }).waitFor();
     await page.goto(`${server.dashboard}/storage/d1`);
     await page.getByRole("link", { name: "DB" }).click();
     await page.getByRole("tab", { name: "SQL console" }).click();

@@ -17,8 +17,11 @@ test("a member without a second factor can only set one up", { skip: withoutChro
   await page.goto(`${dashboard.origin}/settings/members`);
   await page.getByRole("table", { name: "Members" }).waitFor();
   await checkPage(page, "settings-members-two-factor");
-  await page.getByRole("switch", { name: "Require two-factor authentication" }).click({ force: true });
+  const requirement = page.getByRole("switch", { name: "Require two-factor authentication" });
+  await requirement.click({ force: true });
   await page.getByText("Setting saved").waitFor();
+  // The switch is disabled until the page has loaded the account again, which the guard of the pages reads.
+  await requirement.and(page.locator(":checked:enabled")).waitFor({ state: "attached" });
   await go("DNS");
   await heading(page, "Your account").waitFor();
   await warning.waitFor();

@@ -57,6 +57,8 @@ describe("the shell of the dashboard", { skip: withoutChromium() }, () => {
     await search.press("Enter");
     await page.waitForURL(/\/settings/);
     await page.getByRole("heading", { level: 1 }).first().waitFor();
+    // Its field receives the keys as long as it is there.
+    await search.waitFor({ state: "hidden" });
     // The second key must follow within about a second.
     await Promise.all([page.keyboard.press("g"), page.keyboard.press("d")]);
     await page.waitForURL(/\/dns$/);

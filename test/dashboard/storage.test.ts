@@ -86,7 +86,8 @@ describe("the storage pages", { skip: withoutChromium() }, () => {
     await page.getByText("No objects yet").waitFor();
     const input = page.locator('input[type="file"]').first();
     await input.setInputFiles({ name: "hello.txt", mimeType: "text/plain", buffer: Buffer.from("Hello, R2") });
-    await page.getByRole("button", { name: "hello.txt" }).waitFor();
+    // During the upload, there is a button "Cancel the upload of hello.txt".
+    await page.getByRole("button", { name: "hello.txt", exact: true }).waitFor();
     await putObject(dashboard, "2026/11/report.json", '{"total":3}', "application/json");
     await page.reload();
     await page.getByRole("button", { name: "2026/" }).click();

@@ -23,7 +23,8 @@ export async function uploadInTwoVisits(
       downloadThroughput: -1,
       uploadThroughput,
     });
-  await limitUpload(bytes / 10);
+  // Slow enough that the pause comes long before the end, even if this process has to wait.
+  await limitUpload(bytes / 20);
   await choose(page, page.getByRole("button", { name: "Upload videos" }).first(), file);
   await page
     .getByText(/^[1-9]\d%/)

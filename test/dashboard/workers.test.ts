@@ -104,6 +104,10 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
     await checkPage(page, "workers-logs");
 
     await page.getByLabel("Search logs").fill("first");
+    await records
+      .getByText(/TypeError: no such page/)
+      .first()
+      .waitFor({ state: "detached" });
     assert.equal(await records.getByRole("listitem").count(), 1);
     const downloading = page.waitForEvent("download");
     await page.getByRole("button", { name: "Download" }).click();
@@ -188,6 +192,8 @@ describe("the pages of workers", { skip: withoutChromium() }, () => {
       .getByRole("table", { name: "Secrets" })
       .getByRole("row", { name: /API_KEY/ })
       .waitFor();
+    // The dialog, with its fields, is closed after the table has been loaded again.
+    await dialog.waitFor({ state: "detached" });
     assert.doesNotMatch(await page.content(), /s3cret-value/);
     await page
       .getByRole("table", { name: "Bindings" })

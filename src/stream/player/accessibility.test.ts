@@ -225,6 +225,7 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
     const page = await open({}, "iframe", "muted=true&preload=metadata");
     await playable(page);
     await page.keyboard.press("Shift+Slash");
+    await page.locator(".keys").waitFor();
     for (const row of await page.locator(".keys h2, .keys dl > div").all()) {
       const box = (await row.boundingBox())!;
       assert.ok(

@@ -260,6 +260,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     // The connection remains open, because the publisher might return.
     await page.evaluate("freeze()");
     await showsText(page, "has not started yet");
+    await until(page, "asked.length > 1");
     assert.deepEqual(await page.evaluate("asked"), ["POST webRTC/play", "DELETE session/1"]);
     assert.deepEqual(problems, []);
   });

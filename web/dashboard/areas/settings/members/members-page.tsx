@@ -85,6 +85,7 @@ export default function MembersPage() {
         label="Require two-factor authentication"
         description="Members without a one-time code, a passkey or single sign-on can only set up a second factor."
         checked={requireTwoFactor.isPending ? requireTwoFactor.variables : account.settings.enforce_twofactor}
+        disabled={requireTwoFactor.isPending}
         onChange={({ currentTarget }) => requireTwoFactor.mutate(currentTarget.checked)}
       />
       <div className="rp-toolbar">

@@ -154,11 +154,7 @@ describe("the inbox pages", { skip: withoutChromium() }, () => {
     await page.locator('iframe[style*="width: 375px"]').waitFor();
     await body.getByRole("heading", { name: "News" }).waitFor();
     await page.getByRole("tab", { name: "Headers" }).click();
-    await page
-      .getByText("text/html")
-      .first()
-      .waitFor()
-      .catch(() => {});
+    await page.getByRole("tab", { name: "Headers", selected: true }).waitFor();
     await checkPage(page, "inbox-message-headers");
     await page.getByRole("tab", { name: "Source" }).click();
     await page.getByRole("region", { name: "Source" }).getByText("Content-Type: text/csv").waitFor();

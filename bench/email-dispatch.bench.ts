@@ -29,7 +29,7 @@ const ONLY_READ = "only-read@reelpost.example";
  * inbox 7 %, its statements 7 %, garbage collection 5 %, messages written to workerd 4 %. CPU per message: 0.68 ms with
  * 32 concurrent messages, of which 0.42 ms in the server; the limit needs 0.18 and 0.09 ms.
  * Interleaved on a busy machine, three rounds: 0.58 (server 0.37) and 0.14 ms (0.07) with 32 concurrent messages, 0.75
- * (0.39) and 0.36 ms (0.16) one after another, so 0.24 and 0.47 of the limit.
+ * (0.39) and 0.36 ms (0.16) one after another, so the ratios of the lower bound to this server are 0.24 and 0.47.
  *
  * The ratio of the 25 MiB message used to vary between 0.7 and 2.2, because it was compared with two files that were
  * synced to the disk: their time depends on the disk, while the inbox does not sync. In a trace of ten messages, the

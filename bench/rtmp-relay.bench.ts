@@ -20,14 +20,14 @@ const MIN_RECEIVED = 0.98;
  * Profile (perf, four streams, 300 packets per second): half of the time is spent on the event loop and on reads, which
  * the forwarding servers need, too; a quarter on processing packets between the chunk reader and the players; a sixth on
  * writes; a sixth, including helper threads, on major garbage collections. One runs every 2.5 seconds, because V8 counts
- * the octets of all messages since the last one towards the limit of the heap, which has 15 MB. Messages cannot share one
+ * the octets of all messages since the last one towards the heap limit, which is 15 MB. Messages cannot share one
  * buffer as in the lower bound: encoders, packagers and slow players keep them for longer.
  *
  * No gain: one system call for all packets of a read; a larger young generation; V8 without its memory reducer; external
  * memory in V8's global limit; writev(2) called directly instead of through the stream (18 to 23 microseconds per message
  * either way, also with ten players); messages in blocks of 256 KiB; a copy of the GOP in recycled memory (the messages
  * in transit alone cause the collections). Loss: writes for all players together every 4 ms cost 13 % more, because the
- * timer wakes the process half as often again, and a player seldom has two packets in that time. Not used: with
+ * timer wakes the process 50 % more often, and a player seldom has two packets in that time. Not used: with
  * `--initial-old-space-size=64`, hardly any collections run, which saves 17 %, but each process may keep 64 MB of garbage.
  */
 const bench: Bench = {

@@ -17,10 +17,10 @@ const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
  * memory, from files, and by sendfile(2) from files that stay open.
  *
  * Top five of the profile (perf, cached, self time): `_copy_from_iter` 17 to 30 %, which sendfile avoids; TCP code of the
- * kernel (`_raw_spin_unlock_irqrestore`) 4 to 14 %; the marking of garbage on other threads 6 to 18 %; `handle_softirqs`
+ * kernel (`_raw_spin_unlock_irqrestore`) 4 to 14 %; concurrent garbage-collector marking on other threads 6 to 18 %; `handle_softirqs`
  * 3 %; `LoadICGenericBaseline`, which runs code that V8 has not optimized, up to 3 %. The rest is spread over the HTTP
- * parser, Node's streams and 30 functions of the server. Per segment of 0.7 MB, the kernel needs 170 to 190 microseconds;
- * user code needs 90 in a server without pauses, and up to 240 on a busy machine. nginx needs 140 in total.
+ * parser, Node's streams and 30 functions of the server. Per segment of 0.7 MB, the kernel takes 170 to 190 microseconds;
+ * user code takes 90 in a server under constant load, and up to 240 on a busy machine. nginx takes 140 in total.
  *
  * Tried without a gain: TCP_CORK around headers and body, writing all headers in one call, a timer only for responses
  * that wait, and a larger young generation. Without the collection of garbage after startup, which discards optimized

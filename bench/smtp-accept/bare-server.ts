@@ -1,4 +1,4 @@
-// node bare-server.ts SINK_PORT: the limit for a server in Node that relays each message before it replies
+// node bare-server.ts SINK_PORT: the lower bound for a Node server that relays each message before it replies
 import { generateKeyPairSync, sign as signSync } from "node:crypto";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { promisify } from "node:util";

@@ -3,7 +3,7 @@ import { createTransport } from "nodemailer";
 import { routeAll, type ReelpostMailServer } from "../../bench/smtp-accept/ours.ts";
 
 const DOMAIN = "drill.example";
-/** Messages of this size are stored as objects; smaller ones are stored in rows. */
+/** Messages of at least this size are stored as objects; smaller ones are stored in rows. */
 const LARGE_BYTES = 300 * 1024;
 
 const WORKER = `

@@ -41,7 +41,7 @@ export function twoFactorConformance(engine: TestEngine): void {
       assert.ok(await module.signIn.withCode({ ticket: await ticket(), code: codeAt(secret, clock.now()) }, client));
     });
 
-    test("accepts codes of clocks that differ by half a minute", async (t) => {
+    test("accepts codes from clocks that are off by up to half a minute", async (t) => {
       const { module, clock, client, secret, ticket } = await setUpTwoFactor(t);
       const withCodeOf = async (offset: number) =>
         module.signIn.withCode({ ticket: await ticket(), code: codeAt(secret, clock.now() + offset) }, client);
@@ -70,7 +70,7 @@ export function twoFactorConformance(engine: TestEngine): void {
       assert.ok(await module.signIn.withCode({ ticket: await ticket(), code: fresh[0]! }, client));
     });
 
-    test("limits wrong codes per user for an hour", async (t) => {
+    test("blocks sign-in of a user for an hour after ten wrong codes", async (t) => {
       const { module, clock, secret, ticket } = await setUpTwoFactor(t);
       const attempt = async (code: string, count: number) =>
         module.signIn.withCode({ ticket: await ticket(), code }, { ip: `198.51.100.${count}` });
@@ -111,7 +111,7 @@ export function twoFactorConformance(engine: TestEngine): void {
       await assert.rejects(module.twoFactor.createRecoveryCodes(by, {}), expectErrorKind("twoFactorOff"));
     });
 
-    test("applies to links, except those of an operator", async (t) => {
+    test("applies to sign-in links, except those that skip it (for operators)", async (t) => {
       const { module, client } = await setUpTwoFactor(t);
       const link = await module.createSignInLink();
       assert.ok("ticket" in (await module.signIn.withLink(link.secret, client)));

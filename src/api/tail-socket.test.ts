@@ -111,25 +111,29 @@ test("a standard client connects, receives records, and is closed with 1000 when
   await left;
 });
 
-test("accepts the unmasked first frame of wrangler, and pings in both directions", { timeout: 120_000 }, async (t) => {
-  // Long enough for a busy machine: a client that is silent for two intervals is disconnected.
-  const { url, reader } = await open(t, { pingIntervalMs: 500 });
-  const client = new WebSocket(url, "trace-v1", { perMessageDeflate: true });
-  let pings = 0;
-  const pinged = new Promise<void>((resolve) => client.on("ping", () => (++pings === 4 ? resolve() : undefined)));
-  await new Promise((resolve) => client.once("open", resolve));
-  client.send(JSON.stringify({ debug: false }), { mask: false, compress: false, binary: false, fin: true });
-  client.send("wrangler tail ping");
-  client.ping("are you there");
-  const answered = new Promise<Buffer>((resolve) => client.once("pong", resolve));
-  assert.equal((await answered).toString(), "are you there");
-  // Only its pongs keep the connection open.
-  await pinged;
-  const reported = new Promise((resolve) => client.once("message", (data) => resolve(String(data))));
-  (await reader).write("still here");
-  assert.equal(await reported, "still here");
-  client.terminate();
-});
+test(
+  "accepts the unmasked first frame from wrangler, and pings in both directions",
+  { timeout: 120_000 },
+  async (t) => {
+    // Long enough for a busy machine: a client that is silent for two intervals is disconnected.
+    const { url, reader } = await open(t, { pingIntervalMs: 500 });
+    const client = new WebSocket(url, "trace-v1", { perMessageDeflate: true });
+    let pings = 0;
+    const pinged = new Promise<void>((resolve) => client.on("ping", () => (++pings === 4 ? resolve() : undefined)));
+    await new Promise((resolve) => client.once("open", resolve));
+    client.send(JSON.stringify({ debug: false }), { mask: false, compress: false, binary: false, fin: true });
+    client.send("wrangler tail ping");
+    client.ping("are you there");
+    const answered = new Promise<Buffer>((resolve) => client.once("pong", resolve));
+    assert.equal((await answered).toString(), "are you there");
+    // Only its pongs keep the connection open.
+    await pinged;
+    const reported = new Promise((resolve) => client.once("message", (data) => resolve(String(data))));
+    (await reader).write("still here");
+    assert.equal(await reported, "still here");
+    client.terminate();
+  },
+);
 
 test("accepts an unmasked first frame in pieces, and no other unmasked frame", { timeout: 120_000 }, async (t) => {
   const { url } = await open(t);

@@ -80,7 +80,7 @@ export function createProbes({
         return text(
           response,
           403,
-          "Metrics are available only from this machine, or with http.metrics_token as bearer token.",
+          "Metrics are available only from this machine, or with http.metrics_token as the bearer token.",
         );
       const { contentType, body } = await metrics.render();
       response.writeHead(200, { "content-type": contentType }).end(body);

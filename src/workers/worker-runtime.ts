@@ -7,7 +7,7 @@ import type { Store } from "../store/index.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createSendEmailService } from "./bindings/send-email/service.ts";
 import type { WorkerCalls } from "./bindings/services/port.ts";
-import { sendObjectCallsToFirst } from "./bindings/services/first-process-calls.ts";
+import { sendObjectCallsToFirstProcess } from "./bindings/services/first-process-calls.ts";
 import { createServiceBindingService } from "./bindings/services/service.ts";
 import { createStreamService } from "./bindings/stream/service.ts";
 import { createInvocationMetrics, type InvocationMetrics } from "./invocation-metrics/index.ts";
@@ -71,7 +71,8 @@ export function createWorkerRuntime(
         log,
       }),
       service: createServiceBindingService({
-        calls: firstProcess === undefined ? localCalls : sendObjectCallsToFirst(localCalls, firstProcess, { log }),
+        calls:
+          firstProcess === undefined ? localCalls : sendObjectCallsToFirstProcess(localCalls, firstProcess, { log }),
       }),
       stream: createStreamService({ port: { call: (...call) => stream().call(...call) }, log }),
     },

@@ -130,7 +130,7 @@ test("reads back formatted addresses", () => {
   );
 });
 
-test("an address without white space, quotes and brackets is parsed like the same address in brackets", () => {
+test("an address without white space, quotes or angle brackets is parsed like the same address in angle brackets", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[aA1._!-]{0,6}@?[aA1._-]{0,70}$/), (text) => {
       assert.deepEqual(parseAddress(text), parseMailbox(`<${text}>`));

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { silentLog, UserError } from "../../kernel/index.ts";
 import { createRemoteDatabases, type D1Databases } from "../../workers/index.ts";
-import { connectToFirst } from "./first-process.ts";
+import { connectToFirstProcess } from "./first-process.ts";
 
 /** Starts a first process, and two callers that stand for the other processes. */
 async function start(t: TestContext) {
@@ -19,7 +19,7 @@ async function start(t: TestContext) {
   }
   await startOwner();
   const callers = [1, 2].map(() => {
-    const first = connectToFirst(folder, { waitMs: 120_000 });
+    const first = connectToFirstProcess(folder, { waitMs: 120_000 });
     return { first, databases: createRemoteDatabases(first, { log: silentLog }) };
   });
   t.after(async () => {

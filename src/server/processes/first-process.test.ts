@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { FirstProcessUnavailable } from "../../kernel/first-process.ts";
 import { silentLog } from "../../kernel/index.ts";
-import { connectToFirst, listenForCalls } from "./first-process.ts";
+import { connectToFirstProcess, listenForCalls } from "./first-process.ts";
 
 function createFolder(t: TestContext, ...names: string[]): string {
   const root = mkdtempSync(join(tmpdir(), "reelpost-first-"));
@@ -16,9 +16,9 @@ function createFolder(t: TestContext, ...names: string[]): string {
   return folder;
 }
 
-test("a caller waits for the first process, also in a folder whose path is too long for a socket", async (t) => {
+test("a caller waits for the first process, even in a folder whose path is too long for a socket", async (t) => {
   const folder = createFolder(t, "a".repeat(120));
-  const first = connectToFirst(folder);
+  const first = connectToFirstProcess(folder);
   t.after(() => first.close());
   const opened = first.connect("echo", { text: "é" });
   const calls = await listenForCalls(
@@ -39,15 +39,15 @@ test("a caller waits for the first process, also in a folder whose path is too l
 });
 
 test("a call is rejected if no process accepts it in time, or if it is aborted", async (t) => {
-  const first = connectToFirst(createFolder(t), { waitMs: 60 });
+  const first = connectToFirstProcess(createFolder(t), { waitMs: 60 });
   t.after(() => first.close());
   await assert.rejects(first.connect("echo", {}), FirstProcessUnavailable);
   await assert.rejects(first.connect("echo", {}, AbortSignal.abort(new Error("stopped"))), /stopped/);
 });
 
-test("a process that stops completes the calls that it has accepted, and leaves later ones to the next", async (t) => {
+test("a stopping process completes the calls that it has accepted, and leaves later ones to its successor", async (t) => {
   const folder = createFolder(t);
-  const first = connectToFirst(folder, { waitMs: 120_000 });
+  const first = connectToFirstProcess(folder, { waitMs: 120_000 });
   t.after(() => first.close());
   const ended: string[] = [];
   const listen = (name: string) =>

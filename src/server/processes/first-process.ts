@@ -21,7 +21,7 @@ const RETRY_MS = 50;
 const STOP_MS = 5_000;
 
 /** Connects to the first process, whose socket is in `folder`. */
-export function connectToFirst(
+export function connectToFirstProcess(
   folder: string,
   { waitMs = WAIT_MS }: { waitMs?: number } = {},
 ): FirstProcess & { close(): void } {
@@ -88,7 +88,7 @@ export async function listenForCalls(
     socket.on("error", () => socket.destroy());
     const run = handleCall(socket).catch((err: unknown) => {
       socket.destroy();
-      log.warn({ reason: messageOf(err) }, "serve: failed to handle a call of another process");
+      log.warn({ reason: messageOf(err) }, "serve: failed to handle a call from another process");
     });
     running.set(socket, run);
     void run.finally(() => running.delete(socket));

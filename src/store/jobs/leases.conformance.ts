@@ -103,7 +103,7 @@ export function jobLeasesConformance(engine: TestEngine): void {
       second.started[0]!.succeed();
     });
 
-    test("that expires in the last attempt fails the job", async (t) => {
+    test("that expires during the last attempt fails the job", async (t) => {
       const { create } = await openJobsDatabase(engine, t);
       const clock = createManualClock(NOON);
       const [dead, alive] = [await create(createManualClock(NOON)), await create(clock)];
@@ -117,7 +117,7 @@ export function jobLeasesConformance(engine: TestEngine): void {
       assert.match((await alive.get(id))!.error!, /disappeared/);
     });
 
-    test("that expires in the last attempt is not claimed again", async (t) => {
+    test("that expires during the last attempt is not claimed again", async (t) => {
       const { db, create } = await openJobsDatabase(engine, t);
       const [dead, first] = [await create(createManualClock(NOON)), controlled()];
       const ids = [await dead.enqueue("a", 1, { attempts: 1 }), await dead.enqueue("a", 2, { attempts: 2 })];

@@ -188,7 +188,7 @@ export function createBindings(
     const list = unlisted ? unlistedDatabases(accountDatabases) : accountDatabases;
     const service = createD1Service({ directory: folder, databases, list, clock, log });
     const runsTransfers = first === undefined && d1Runs.transfers;
-    // Transfers that another process accepts run in the process that has the files.
+    // Imports and exports that another process accepts run in the process that owns the files.
     const home = d1Runs.transfers ? { home: d1DirectoryId(folder, ids) } : {};
     const transferOptions = { ...home, ...(runsTransfers && { databases }) };
     return {

@@ -7,7 +7,7 @@ import type { ObjectStorage } from "./storage.ts";
 /** The methods of the storage with which a process manages objects that another process runs. */
 type ManagedStorage = Pick<ObjectStorage, "remove" | "list">;
 
-/** The service of the first process that executes calls of createRemoteObjectStorage(). */
+/** The service of the first process that executes calls from createRemoteObjectStorage(). */
 export const OBJECT_STORAGE_CALLS = "object-storage";
 
 type Call =

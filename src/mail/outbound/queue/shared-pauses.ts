@@ -68,7 +68,10 @@ export function createSharedPauses({ table, events, clock, log }: SharedPausesDe
         for (const { name: key, kind, until, why } of await table.active(clock.now()))
           breakers[kind].restore({ key, until, why });
       } catch (err) {
-        log.warn({ err }, "outbound: failed to restore paused hosts; they will be retried");
+        log.warn(
+          { err },
+          "outbound: failed to restore the pauses of hosts; delivery to these hosts resumes immediately",
+        );
       }
     },
 

@@ -158,7 +158,7 @@ export function assertFollows(before: ParsedPlaylist, after: ParsedPlaylist): vo
 }
 
 /** The part announced by the preload hint of `before` must be the next part that `after` lists. */
-export function assertHintCameTrue(before: ParsedPlaylist, after: ParsedPlaylist): void {
+export function assertPreloadHintFulfilled(before: ParsedPlaylist, after: ParsedPlaylist): void {
   if (before.hint === undefined || after.ended) return;
   const partsOf = ({ segments, open }: ParsedPlaylist) =>
     [...segments.flatMap(({ parts }) => parts), ...open].map(({ uri }) => uri);

@@ -11,7 +11,7 @@ import {
   runOf,
   SOURCE,
 } from "./package.testing.ts";
-import { assertHintCameTrue } from "./read-playlist.testing.ts";
+import { assertPreloadHintFulfilled } from "./read-playlist.testing.ts";
 
 test("a rendition that stops leaves gaps, and does not delay the others", () => {
   const { broadcast, playlist } = createTestBroadcast();
@@ -105,7 +105,7 @@ test("audio segments end where video segments end, and their program dates use t
   for (const fragment of inOrderOfArrival([...video, ...audio], {})) {
     const before = playlist("audio");
     sink.fragment(fragment);
-    assertHintCameTrue(before, playlist("audio"));
+    assertPreloadHintFulfilled(before, playlist("audio"));
     if (before.hint !== undefined) hints.push(before.hint);
   }
   assert.ok(new Set(hints).size > 30);

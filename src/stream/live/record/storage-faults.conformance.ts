@@ -47,7 +47,7 @@ export function storageFaultsConformance(engine: TestEngine): void {
     assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
   });
 
-  test("retries a put whose response is lost with the same bytes under the same key", async (t) => {
+  test("retries a put with the same bytes under the same key if its response is lost", async (t) => {
     const { db } = await engine.open(t, recordMigrations);
     const tries = new Map<string, number>();
     let isFailing = true;

@@ -10,7 +10,7 @@ import type { Imported } from "./transfers/import-sql.ts";
  */
 export interface D1Databases {
   /**
-   * Runs all statements as one transaction and resolves when it is on the disk. With `script`, the SQL of a statement
+   * Runs all statements as one transaction and resolves when it is on disk. With `script`, the SQL of a statement
    * may hold several statements and has a result for each. Rejects with `d1Errors.sql` for SQL errors.
    */
   query(
@@ -19,7 +19,7 @@ export interface D1Databases {
     options?: { script?: boolean; signal?: AbortSignal },
   ): Promise<D1QueryResult[]>;
   /**
-   * A script for the API: a text with a single statement may bind values. Resolves with the array of results as JSON,
+   * A script for the API: SQL text with a single statement may bind values. Resolves with the array of results as JSON,
    * which may be large. Rejects like query().
    */
   script(

@@ -10,7 +10,7 @@ import { d1Limits } from "./limits.ts";
 import { createStatementCalls } from "./statement-calls.ts";
 
 /**
- * D1 for several processes of one machine: the first process owns the files, and the others send their calls to it.
+ * D1 for several processes on one machine: the first process owns the files, and the others send their calls to it.
  *
  * SQLite itself would allow all processes to open the files, but not with the guarantees of one process:
  *
@@ -23,7 +23,7 @@ import { createStatementCalls } from "./statement-calls.ts";
  * The statements run in processes of their own either way (host.ts), so the first process only passes bytes on.
  */
 
-/** The service of the first process that executes calls of createRemoteDatabases(). */
+/** The service of the first process that executes calls from createRemoteDatabases(). */
 export const D1_CALLS = "d1";
 
 type Call =
@@ -120,7 +120,7 @@ export const serveDatabases =
     } catch (err) {
       if (gone.signal.aborted) return;
       if (!(err instanceof UserError))
-        log.error({ err, database: call.id }, "d1: failed to execute a call of another process");
+        log.error({ err, database: call.id }, "d1: failed to execute a call from another process");
       writeFrame(connection, { error: errorToSend(err) });
     }
     // The caller closes the connection once it has read the response.

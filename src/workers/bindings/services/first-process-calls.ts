@@ -8,7 +8,7 @@ import { rejectTunnel } from "../../runtime/service-calls/tunnel.ts";
 import type { ServiceTarget, WorkerCalls } from "./port.ts";
 
 /**
- * Calls to Durable Objects for several processes of one machine. Only the first process runs objects, because their
+ * Calls to Durable Objects for several processes on one machine. Only the first process runs objects, because their
  * files belong to one workerd process. In the others, a worker's own classes are bound like those of another worker
  * (objects/script-objects.ts), and each call to an object goes to the first process.
  */
@@ -26,7 +26,7 @@ const LOST_TEXT =
 const CONNECTION_HEADERS = new Set(["connection", "keep-alive", "transfer-encoding"]);
 
 /** Sends calls to Durable Objects to the first process, and all others to `calls`. */
-export function sendObjectCallsToFirst(
+export function sendObjectCallsToFirstProcess(
   calls: WorkerCalls,
   { connect }: Pick<FirstProcess, "connect">,
   { log }: { log: Log },

@@ -59,7 +59,7 @@ async function firstOf(playlist: URL): Promise<[init: URL, segment: URL]> {
 }
 
 /**
- * Resolves when the whole segment has been received, which a player continues to receive, with the time when its first
+ * Resolves when the whole segment has been received, because a player reads on, with the time when its first
  * frame was decoded, by performance.now().
  */
 export async function firstFrame(init: URL | string, segment: URL | string): Promise<number> {

@@ -111,6 +111,7 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await page.getByRole("menuitem", { name: "Edit cues" }).click();
     await page.getByLabel("Text of cue 2").fill("everyone");
     await check(page, "stream-cues");
+    assert.equal(await page.getByLabel("Text of cue 2").inputValue(), "everyone");
     await page.getByRole("button", { name: "Save captions" }).click();
     await page.getByText("Captions in English saved").waitFor();
     const response = await fetch(`${dashboard.api}/accounts/${dashboard.account}/stream/${uid}/captions/en/vtt`, {

@@ -19,7 +19,8 @@ interface Row {
   settings: string;
 }
 
-let nextId = 0;
+/** Loaded cues have ids from 0, added ones negative ids. */
+let nextId = -1;
 
 /** Edits the times and texts of the captions in one language. */
 export function CueEditor({
@@ -43,8 +44,9 @@ export function CueEditor({
       const response = await api.raw("GET", "/accounts/{account_id}/stream/{identifier}/captions/{language}/vtt", {
         path,
       });
-      return parseVtt(await response.text()).map(({ start, end, text, settings }): Row => ({
-        id: nextId++,
+      return parseVtt(await response.text()).map(({ start, end, text, settings }, index): Row => ({
+        // The same after a reload, which would otherwise replace the field in which the user is typing.
+        id: index,
         start: formatTimestamp(start),
         end: formatTimestamp(end),
         text,
@@ -128,7 +130,7 @@ export function CueEditor({
             const start = parseTime(rows?.at(-1)?.end ?? "0") ?? 0;
             setEdited([
               ...(rows ?? []),
-              { id: nextId++, start: formatTimestamp(start), end: formatTimestamp(start + 2), text: "", settings: "" },
+              { id: nextId--, start: formatTimestamp(start), end: formatTimestamp(start + 2), text: "", settings: "" },
             ]);
           }}
         >

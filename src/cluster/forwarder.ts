@@ -7,6 +7,7 @@ import { pipeline } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import type { OriginalClient } from "../kernel/client-address.ts";
 import { messageOf, type Log } from "../kernel/index.ts";
+import { pipeBoth } from "../kernel/pipe-both.ts";
 import { nodeHost, type NodeIdentity } from "./authority.ts";
 import { parseAddress } from "./address.ts";
 import { clientHeaders, headersToForward } from "./forwarded-headers.ts";
@@ -324,15 +325,4 @@ function statusAndHeaders(response: IncomingMessage, connection: string[]): stri
   let text = `HTTP/1.1 ${response.statusCode} ${response.statusMessage}\r\n`;
   for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
   return `${text}\r\n`;
-}
-
-/** Pipes two sockets into each other. When one closes, so does the other. */
-function pipeBoth(one: Duplex, other: Duplex): void {
-  for (const [from, to] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    from.pipe(to);
-    from.on("error", () => to.destroy()).once("close", () => to.destroy());
-  }
 }

@@ -89,7 +89,7 @@ test("after the first process was killed, every acknowledged batch is complete, 
   const interrupted = run(0);
   await Promise.race(interrupted);
   await killOwner();
-  // These calls begin while there is no first process.
+  // These calls begin after the first process was killed and before its successor starts.
   const waiting = run(100);
   await startOwner();
   await Promise.all([...interrupted, ...waiting]);

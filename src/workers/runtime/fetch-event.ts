@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { HOP_BY_HOP_FIELDS } from "../../protocol/http/index.ts";
 import type { ClientOf } from "./client.ts";
 import { INTERNAL_HEADER_PREFIX } from "./inside/shared.ts";
 import type { Invocation } from "./port.ts";
@@ -10,18 +11,7 @@ const SECRET_HEADER_PATTERN = /auth|cookie|jwt|key|secret|token/;
 const REDACTED = "REDACTED";
 
 /** Hop-by-hop headers, and headers set by the server. */
-const OMITTED_HEADERS = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "cf-ray",
-  "cf-connecting-ip",
-  "x-real-ip",
-]);
+const OMITTED_HEADERS = new Set([...HOP_BY_HOP_FIELDS, "cf-ray", "cf-connecting-ip", "x-real-ip"]);
 const isLeftOut = (name: string) => OMITTED_HEADERS.has(name) || name.startsWith(INTERNAL_HEADER_PREFIX);
 
 /**

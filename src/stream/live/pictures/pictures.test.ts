@@ -221,7 +221,7 @@ test("a running broadcast has a thumbnail before its first segment has been stor
   assert.deepEqual((await getGif("duration=2s&fps=5")).colours, ["red", "green"]);
 });
 
-test("decodes from an earlier segment if there is no key frame in the requested one", needsFfmpeg, async (t) => {
+test("decodes from an earlier segment if the requested one has no key frame", needsFfmpeg, async (t) => {
   const { get, getGif, shown } = await open(t, { keyframeSeconds: 60 });
   shown.segments = 3;
   assert.equal((await get()).colour, "blue");

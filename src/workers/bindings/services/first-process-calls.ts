@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { pipeline, type Duplex } from "node:stream";
 import type { FirstProcess, FirstProcessService } from "../../../kernel/first-process.ts";
 import { messageOf, type Log } from "../../../kernel/index.ts";
+import { pipeBoth } from "../../../kernel/pipe-both.ts";
 import { OBJECTS_ENTRYPOINT } from "../../runtime/remote-bindings.ts";
 import { rejectTunnel } from "../../runtime/service-calls/tunnel.ts";
 import type { ServiceTarget, WorkerCalls } from "./port.ts";
@@ -130,18 +131,6 @@ function headOf({ method, url, rawHeaders }: IncomingMessage): string {
   let head = `${method} ${url} HTTP/1.1\r\n`;
   for (let i = 0; i < rawHeaders.length; i += 2) head += `${rawHeaders[i]}: ${rawHeaders[i + 1]}\r\n`;
   return `${head}\r\n`;
-}
-
-/** Pipes two connections into each other. When one closes, so does the other. */
-function pipeBoth(one: Duplex, other: Duplex): void {
-  if (one.destroyed) return void other.destroy();
-  for (const [from, to] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    from.pipe(to);
-    from.on("error", () => to.destroy()).once("close", () => to.destroy());
-  }
 }
 
 /** Handles the calls of other processes to the Durable Objects of this one. */

@@ -71,6 +71,27 @@ test("a recording is ready when the reconnect time of its input expires, which i
   assert.deepEqual([video!.state, video!.input], ["ready", { width: 320, height: 180 }]);
 });
 
+test("a broadcast is ready to stream once its first segment is stored, so that every process can play it", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-live-stored-"));
+  const { promise: mayWrite, resolve: write } = Promise.withResolvers<void>();
+  const world = await openBroadcasts({ folder, clock: systemClock, ids: randomIds, log: silentLog, mayWrite });
+  t.after(async () => {
+    write();
+    await world.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  world.broadcasts.start();
+  world.connectPublisher();
+  const broadcast = async () => (await world.videos.list("a".repeat(32)))[0];
+  const cutSegments = async () => world.packages.of((await broadcast())?.uid ?? "")?.timeline().segments.length ?? 0;
+  // The second segment is cut two seconds after the first.
+  await until(async () => (await cutSegments()) >= 2);
+  assert.equal((await broadcast())!.readyToStream, false);
+  write();
+  await until(async () => (await broadcast())!.readyToStream);
+  assert.ok((await world.recordings.timeline((await broadcast())!.uid))!.segments.length > 0);
+});
+
 test("if the disk fills up mid-broadcast, the stored part becomes a recording once there is space again", async (t) => {
   const disk = mountSmallDisk(t, 20);
   if (disk === undefined) return t.skip("cannot mount a small disk here");

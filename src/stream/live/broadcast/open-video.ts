@@ -33,8 +33,10 @@ export async function openVideo(
       recording.addSegment(cut);
       if (hasSegments) return;
       hasSegments = true;
-      videos
-        .playable(video)
+      // Other processes can play only what is stored. If nothing can be stored, the broadcast is playable in this one.
+      recording
+        .settled()
+        .then(() => videos.playable(video))
         .catch((err: unknown) => log.error({ err, video }, "live: failed to mark a broadcast as playable"));
     },
   });

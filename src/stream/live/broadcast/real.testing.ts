@@ -44,11 +44,14 @@ export async function openBroadcasts({
   clock,
   ids,
   log,
+  mayWrite = Promise.resolve(),
 }: {
   folder: string;
   clock: Clock;
   ids: Ids;
   log: Log;
+  /** Recordings are not written before this promise resolves. */
+  mayWrite?: Promise<void>;
 }) {
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...jobsMigrations, ...videosMigrations, ...recordMigrations, ...broadcastMigrations]);
@@ -68,7 +71,19 @@ export async function openBroadcasts({
     settings: TEST_STREAM_SETTINGS,
   });
   videos.onSettled(async ({ uid }) => void settled.push(uid));
-  const recordings = createRecordings({ db, objects, clock, log, segmentSeconds: 2 });
+  const recordings = createRecordings({
+    db,
+    objects: {
+      ...objects,
+      async put(...given) {
+        await mayWrite;
+        return objects.put(...given);
+      },
+    },
+    clock,
+    log,
+    segmentSeconds: 2,
+  });
   const packages = createLivePackages({ settings: { segment_seconds: 2, part_ms: 250 } });
   const listeners = new Set<(session: LiveSession) => void>();
   const sessions: LiveSession[] = [];
@@ -155,6 +170,7 @@ export async function openBroadcasts({
     broadcasts,
     videos,
     recordings,
+    packages,
     objects,
     connectPublisher,
     settled,

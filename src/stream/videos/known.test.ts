@@ -6,6 +6,8 @@ import { createVideoCache } from "./known.ts";
 import type { Video } from "./video.ts";
 import { testVideo } from "./videos.testing.ts";
 
+const readyVideo = (more: Partial<Video> = {}) => testVideo({ state: "ready", readyToStream: true, ...more });
+
 /** Creates a video table whose reads complete only when the test completes them. */
 function open(max?: number) {
   let hear: (uid: string) => void = () => assert.fail("no listener");
@@ -35,7 +37,7 @@ function open(max?: number) {
 test("a row is read once for concurrent callers, and cached", async () => {
   const { known, reads } = open();
   const both = Promise.all([known.find("a"), known.find("a")]);
-  reads[0]!.answer(testVideo());
+  reads[0]!.answer(readyVideo());
   const [one, other] = await both;
   assert.equal(one, other);
   assert.equal(await known.find("a"), one);
@@ -51,9 +53,9 @@ test("a row that changes while it is read is not cached in its old form, whichev
     const again = known.find("a");
     assert.equal(reads.length, 2, "a read after the change does not get the earlier result");
     // The newer response arrives first.
-    reads[1]!.answer(testVideo({ size: 2 }));
+    reads[1]!.answer(readyVideo({ size: 2 }));
     assert.equal((await again)!.size, 2);
-    reads[0]!.answer(testVideo({ size: 1 }));
+    reads[0]!.answer(readyVideo({ size: 1 }));
     assert.equal((await requested)!.size, 1);
     assert.equal((await known.find("a"))!.size, 2);
   }
@@ -68,15 +70,33 @@ test("missing rows and failed reads are not cached", async () => {
   reads[1]!.fail(new Error("database"));
   await assert.rejects(broken, /database/);
   const there = known.find("a");
-  reads[2]!.answer(testVideo());
+  reads[2]!.answer(readyVideo());
   assert.notEqual(await there, undefined);
+});
+
+test("a video that cannot be played yet is read for each request, because the event of a change may arrive later than a client", async () => {
+  const { known, reads } = open();
+  const first = known.find("a");
+  reads[0]!.answer(testVideo({ state: "inprogress" }));
+  await first;
+  const early = known.find("a");
+  // Another process makes the video playable while this one reads the row.
+  const late = known.find("a");
+  assert.equal(reads.length, 2);
+  reads[1]!.answer(testVideo({ state: "inprogress" }));
+  assert.equal((await early)!.readyToStream, false);
+  assert.equal(reads.length, 3);
+  reads[2]!.answer(readyVideo());
+  assert.equal((await late)!.readyToStream, true);
+  assert.equal((await known.find("a"))!.readyToStream, true);
+  assert.equal(reads.length, 3, "a playable video is cached");
 });
 
 test("the most recently requested rows are cached, up to the limit", async () => {
   const { known, reads } = open(2);
   const load = async (uid: string) => {
     const found = known.find(uid);
-    reads.find((read) => read.uid === uid)!.answer(testVideo({ meta: { uid } }));
+    reads.find((read) => read.uid === uid)!.answer(readyVideo({ meta: { uid } }));
     return found;
   };
   await load("a");
@@ -93,12 +113,12 @@ test("the most recently requested rows are cached, up to the limit", async () =>
 test("a change without a notification is detected within seconds, and cached rows remain usable for a while during a database outage", async () => {
   const { known, reads, clock } = open();
   const first = known.find("a");
-  reads[0]!.answer(testVideo({ size: 1 }));
+  reads[0]!.answer(readyVideo({ size: 1 }));
   await first;
   clock.advance(10_000);
   const second = known.find("a");
   assert.equal(reads.length, 2);
-  reads[1]!.answer(testVideo({ size: 2 }));
+  reads[1]!.answer(readyVideo({ size: 2 }));
   assert.equal((await second)!.size, 2);
   clock.advance(10_000);
   const away = known.find("a");

@@ -25,7 +25,8 @@ const STALE_MS = 10 * 60_000;
 
 /**
  * Every segment request looks up its video: the `max` most recently requested are cached until they change. Missing
- * videos are not cached: they may be created at any time.
+ * videos are not cached, because they may be created at any time, and neither are those that cannot be played yet: a
+ * client that has learned from another process that a video is ready may request it before the event arrives here.
  */
 export function createVideoCache({
   read,
@@ -62,7 +63,7 @@ export function createVideoCache({
       const video = await ownRead.video;
       if (pendingReads.get(uid) !== ownRead) return video;
       cachedVideos.delete(uid);
-      if (video === undefined) return undefined;
+      if (!isCacheable(video)) return video;
       if (cachedVideos.size >= max) cachedVideos.delete(cachedVideos.keys().next().value!);
       cachedVideos.set(uid, { video, at: readAt });
       return video;
@@ -73,10 +74,18 @@ export function createVideoCache({
 
   const loadShared = (uid: string) => pendingReads.get(uid)?.video ?? load(uid);
 
+  async function readCurrent(uid: string): Promise<Video | undefined> {
+    const pendingRead = pendingReads.get(uid);
+    if (pendingRead === undefined) return load(uid);
+    const video = await pendingRead.video;
+    // The pending read may have begun before the change that the caller knows of; any later one began after this call.
+    return isCacheable(video) ? video : loadShared(uid);
+  }
+
   return {
     find(uid) {
       const entry = cachedVideos.get(uid);
-      if (entry === undefined) return loadShared(uid);
+      if (entry === undefined) return readCurrent(uid);
       // Moved to the end, so that the first entry is the least recently used.
       cachedVideos.delete(uid);
       cachedVideos.set(uid, entry);
@@ -93,3 +102,6 @@ export function createVideoCache({
     close: unsubscribe,
   };
 }
+
+const isCacheable = (video: Video | undefined): video is Video =>
+  video !== undefined && (video.readyToStream || video.state === "error");

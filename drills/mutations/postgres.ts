@@ -18,7 +18,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/store/db/postgres-connection.ts",
-    from: '(kind === "read" || kind === "begin" || isReadOnly(err))',
+    from: '(kind === "read" || kind === "begin" || isReadOnlyError(err))',
     to: 'kind !== "commit"',
     test: FAILOVER_TEST,
   },

@@ -20,7 +20,7 @@ export interface LiveEvents {
 }
 
 /** Events of a domain that carry only the id of a resource. */
-export interface LiveSource {
+export interface LiveEventSource {
   topic: LiveTopic;
   /** Topic of `store/events`. */
   event: string;
@@ -33,7 +33,7 @@ export interface LiveSource {
 
 interface LiveEventsDeps {
   events: Events;
-  sources: readonly LiveSource[];
+  sources: readonly LiveEventSource[];
   zoneAccount(zone: string): Promise<string | undefined>;
   log: Log;
 }
@@ -57,7 +57,7 @@ export function createLiveEvents({ events, sources, zoneAccount, log }: LiveEven
       for (const listener of Array.from(ofAccount)) listener(undefined);
   }
 
-  async function look({ topic, ownerOf }: LiveSource, id: string) {
+  async function look({ topic, ownerOf }: LiveEventSource, id: string) {
     if (id === "" || lookups >= MAX_LOOKUPS) return deliverLoss();
     lookups++;
     try {

@@ -20,7 +20,7 @@ import { inboxRoutes } from "./routes/email/inbox.ts";
 import { keyRoutes } from "./routes/kv/keys.ts";
 import { namespaceRoutes } from "./routes/kv/namespaces.ts";
 import { valueRoutes } from "./routes/kv/values.ts";
-import { liveEventRoutes, type LiveEvents } from "./routes/live-events.ts";
+import { liveEventRoutes, type LiveEventFeed } from "./routes/live-events.ts";
 import { messageRoutes } from "./routes/queues/messages.ts";
 import { queueRoutes } from "./routes/queues/queues.ts";
 import { bucketRoutes } from "./routes/r2/buckets.ts";
@@ -52,7 +52,7 @@ export interface DevApiModules extends Omit<LocalPlatform, "storage" | "onInvoca
   /** Checks links to public addresses; `fetchPrivate` checks links to all addresses, on request. */
   fetch: GuardedFetch;
   fetchPrivate: GuardedFetch;
-  events: LiveEvents;
+  events: LiveEventFeed;
 }
 
 interface LocalApiDeps {

@@ -8,7 +8,7 @@ import { createEncryption } from "./encryption.ts";
 import { backupErrors } from "./errors.ts";
 import { forEachParallel, linesOf, readFileStream } from "./files.ts";
 import { openForWriting, type WritableFolder } from "./folder.ts";
-import { FORMAT, sealManifest, type BackupFile, type Manifest, type StoredContent } from "./manifest.ts";
+import { FORMAT, sealManifest, type BackupFile, type BackupManifest, type StoredContent } from "./manifest.ts";
 import { rowFiles } from "./rows.ts";
 import { nameKeyOf, readSecretsKey, type SecretsSettings } from "./secrets-key.ts";
 import { copySqlite, findSqliteFiles, removeSqlite } from "./sqlite-files.ts";
@@ -48,7 +48,7 @@ export interface BackupProgress {
 }
 
 export interface CreatedBackup {
-  manifest: Manifest;
+  manifest: BackupManifest;
   removed: string[];
   freedBytes: number;
 }
@@ -88,7 +88,7 @@ export async function createBackup(options: CreateOptions): Promise<CreatedBacku
     await run.copyDatabases();
     const hold = isInBucket(options) ? undefined : holdObjects(objects);
     let rows = 0;
-    let snapshotFacts: Pick<Manifest, "database" | "migrations">;
+    let snapshotFacts: Pick<BackupManifest, "database" | "migrations">;
     try {
       // An object is stored before the row that refers to it, and the hold keeps the objects that are deleted from now
       // on.

@@ -44,7 +44,7 @@ export async function* withDigest(
   done({ size, sha256: hash.digest("hex") });
 }
 
-export async function digestOf(bytes: AsyncIterable<Uint8Array>): Promise<ContentDigest> {
+export async function digestStream(bytes: AsyncIterable<Uint8Array>): Promise<ContentDigest> {
   let written: ContentDigest | undefined;
   for await (const _ of withDigest(bytes, (result) => (written = result)));
   return written!;

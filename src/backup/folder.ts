@@ -17,7 +17,7 @@ import {
   writeSynced,
   type ContentDigest,
 } from "./files.ts";
-import { FORMAT, readManifest, type BackupFile, type Manifest, type StoredContent } from "./manifest.ts";
+import { FORMAT, readBackupManifest, type BackupFile, type BackupManifest, type StoredContent } from "./manifest.ts";
 
 const DESCRIPTION = "reelpost-backup.json";
 const CONTENTS = "contents";
@@ -37,21 +37,21 @@ export interface BackupFolder {
   /** Detects that a different folder has been mounted at the same path. */
   readonly id: string;
   /** Complete backups, oldest first. `unusable`: those whose manifest cannot be read. */
-  list(): Promise<{ manifests: Manifest[]; unusable: { id: string; reason: string }[] }>;
+  list(): Promise<{ manifests: BackupManifest[]; unusable: { id: string; reason: string }[] }>;
   /**
    * Finds the newest complete backup, or the one with this id. Throws BackupError noBackup, unknownBackup, damaged,
    * newerFormat.
    */
-  find(id?: string): Promise<Manifest>;
+  find(id?: string): Promise<BackupManifest>;
   /** Reads the contents of a backup. Throws BackupError damaged. */
-  contentsOf(manifest: Manifest): Promise<StoredContent[]>;
+  contentsOf(manifest: BackupManifest): Promise<StoredContent[]>;
   /**
    * Reads and decrypts a content file. Throws BackupError damaged, identityNeeded, wrongIdentity; damaged bytes cause
    * an error during reading.
    */
-  read(manifest: Manifest, name: string, decryption: Decryption | undefined): AsyncIterable<Uint8Array>;
+  read(manifest: BackupManifest, name: string, decryption: Decryption | undefined): AsyncIterable<Uint8Array>;
   /** Returns the files of a backup, in order. */
-  files(manifest: Manifest, decryption: Decryption | undefined): AsyncIterable<BackupFile>;
+  files(manifest: BackupManifest, decryption: Decryption | undefined): AsyncIterable<BackupFile>;
   pathOf(name: string): string;
   close(): void;
 }
@@ -65,7 +65,10 @@ export interface WritableFolder extends BackupFolder {
   /** Stores bytes unless they are already present. `isNew`: they were added. The name is durable after `complete`. */
   store(bytes: AsyncIterable<Uint8Array>): Promise<{ original: ContentDigest; stored: StoredContent; isNew: boolean }>;
   /** Makes all contents durable, then the list of contents, then the manifest. */
-  complete(manifest: (contentsSha256: string) => Manifest, contents: Iterable<StoredContent>): Promise<Manifest>;
+  complete(
+    manifest: (contentsSha256: string) => BackupManifest,
+    contents: Iterable<StoredContent>,
+  ): Promise<BackupManifest>;
   /**
    * Deletes all but the newest `keep` backups, and contents that no backup needs. Returns the ids of deleted backups.
    */
@@ -165,18 +168,18 @@ function createReader(folder: string, id: string, close: () => void): BackupFold
   const pathOf = (name: string) => join(folder, CONTENTS, shelfOf(name), name);
 
   async function list() {
-    const manifests: Manifest[] = [];
+    const manifests: BackupManifest[] = [];
     const unusable: { id: string; reason: string }[] = [];
     for (const name of (await readdir(join(folder, BACKUPS))).sort()) {
       if (!name.endsWith(".json")) continue;
-      const manifest = readManifest(await readFile(join(folder, BACKUPS, name), "utf8"));
+      const manifest = readBackupManifest(await readFile(join(folder, BACKUPS, name), "utf8"));
       if ("reason" in manifest) unusable.push({ id: name.slice(0, -".json".length), reason: manifest.reason });
       else manifests.push(manifest);
     }
     return { manifests, unusable };
   }
 
-  async function* read(manifest: Manifest, name: string, decryption: Decryption | undefined) {
+  async function* read(manifest: BackupManifest, name: string, decryption: Decryption | undefined) {
     const bytes = readFileStream(pathOf(name));
     if (manifest.recipients.length === 0) return yield* bytes;
     if (decryption === undefined) throw backupErrors.identityNeeded({ id: manifest.id });

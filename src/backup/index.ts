@@ -1,10 +1,10 @@
 export { createBackup, type BackupProgress, type CreatedBackup, type DataLocation } from "./create.ts";
 export { generateIdentity } from "./encryption.ts";
 export { openBackupFolder } from "./folder.ts";
-export type { Manifest } from "./manifest.ts";
+export type { BackupManifest } from "./manifest.ts";
 export { cancelMove, moveData } from "./move.ts";
 export { restoreBackup, RESTORE_MARK, type RestoreResult } from "./restore.ts";
 export { scheduleBackups, type BackupSchedule } from "./schedule.ts";
 export { verifyBackup, type VerifyResult } from "./verify.ts";
-export { checkData } from "./check/check.ts";
+export { checkServerData } from "./check/check.ts";
 export { explain } from "./check/finding.ts";

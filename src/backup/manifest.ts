@@ -35,7 +35,7 @@ const manifestSchema = z.object({
   checksum: z.string(),
 });
 
-export type Manifest = z.infer<typeof manifestSchema>;
+export type BackupManifest = z.infer<typeof manifestSchema>;
 
 /** A file of a backup. */
 export interface BackupFile {
@@ -58,12 +58,12 @@ export interface StoredContent {
   sha256: string;
 }
 
-export function sealManifest(manifest: Omit<Manifest, "checksum">): Manifest {
+export function sealManifest(manifest: Omit<BackupManifest, "checksum">): BackupManifest {
   return { ...manifest, checksum: checksumOf(manifest) };
 }
 
 /** Returns the reason if the text is not a complete manifest. */
-export function readManifest(text: string): Manifest | { reason: string; format?: number } {
+export function readBackupManifest(text: string): BackupManifest | { reason: string; format?: number } {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -78,7 +78,7 @@ export function readManifest(text: string): Manifest | { reason: string; format?
   return checksum === checksumOf(rest) ? data : { reason: "its manifest was changed" };
 }
 
-const checksumOf = (manifest: Omit<Manifest, "checksum">) =>
+const checksumOf = (manifest: Omit<BackupManifest, "checksum">) =>
   createHash("sha256")
     .update(JSON.stringify(Object.entries(manifest).sort(([a], [b]) => (a < b ? -1 : 1))))
     .digest("hex");

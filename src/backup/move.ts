@@ -16,7 +16,7 @@ import {
   type RowSnapshot,
 } from "../store/index.ts";
 import { backupErrors } from "./errors.ts";
-import { forEachParallel, linesOf, digestOf, readFileStream } from "./files.ts";
+import { forEachParallel, linesOf, digestStream, readFileStream } from "./files.ts";
 import { findSqliteFiles } from "./sqlite-files.ts";
 
 interface MoveOptions {
@@ -175,7 +175,7 @@ async function copyObject(source: ObjectStore, target: ObjectStore, key: string)
   if (opened === undefined) return false;
   const { sha256 } = await target.put(key, opened.read());
   const written = await target.open(key);
-  const found = written === undefined ? undefined : await digestOf(written.read());
+  const found = written === undefined ? undefined : await digestStream(written.read());
   if (found?.sha256 !== sha256 || found.size !== opened.size) throw backupErrors.moveDiffers({ what: `object ${key}` });
   return true;
 }

@@ -10,7 +10,7 @@ import { backupErrors } from "./errors.ts";
 import {
   forEachParallel,
   makeFolder,
-  digestOf,
+  digestStream,
   withDigest,
   readFileStream,
   syncFolder,
@@ -18,7 +18,7 @@ import {
   writeSynced,
 } from "./files.ts";
 import { openBackupFolder, type BackupFolder } from "./folder.ts";
-import type { BackupFile, Manifest } from "./manifest.ts";
+import type { BackupFile, BackupManifest } from "./manifest.ts";
 import { readRowFile, tableOf } from "./rows.ts";
 import { canDecrypt, readKeyFile, readSecretsKey, type SecretsSettings } from "./secrets-key.ts";
 import { removeSqlite } from "./sqlite-files.ts";
@@ -47,7 +47,7 @@ interface KeyMark {
 }
 
 export interface RestoreResult {
-  manifest: Manifest;
+  manifest: BackupManifest;
   files: number;
   bytes: number;
   rows: number;
@@ -123,7 +123,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
 
 interface Source {
   folder: BackupFolder;
-  manifest: Manifest;
+  manifest: BackupManifest;
   decryption: Decryption | undefined;
 }
 
@@ -159,9 +159,9 @@ async function bytesOf({ folder, manifest, decryption }: Source, file: BackupFil
   return bytes;
 }
 
-const changed = ({ id }: Manifest, { path }: BackupFile) =>
+const changed = ({ id }: BackupManifest, { path }: BackupFile) =>
   backupErrors.damaged({ id, reason: `the bytes of ${path} were changed` });
-const missingContent = ({ id }: Manifest, { path }: BackupFile) =>
+const missingContent = ({ id }: BackupManifest, { path }: BackupFile) =>
   backupErrors.damaged({ id, reason: `the content of ${path} is missing` });
 
 const isPresent = (folder: BackupFolder, { content }: BackupFile) =>
@@ -199,13 +199,13 @@ async function* once(bytes: Uint8Array) {
 }
 
 /** The objects of the backup must be where the server looks for them. */
-function checkObjectsPlace(options: RestoreOptions, { id, objects_url: url }: Manifest): void {
+function checkObjectsPlace(options: RestoreOptions, { id, objects_url: url }: BackupManifest): void {
   if (url !== undefined && !isInBucket(options)) throw backupErrors.bucketNeeded({ id, url });
   if (url === undefined && isInBucket(options)) throw backupErrors.folderNeeded({ id, url: options.objects });
 }
 
 /** Resolves with true if this resumes an interrupted restore of the same backup. */
-async function checkTarget(options: RestoreOptions, { id }: Manifest): Promise<boolean> {
+async function checkTarget(options: RestoreOptions, { id }: BackupManifest): Promise<boolean> {
   const { dataDirectory, objects } = options;
   const mark = await readFile(join(dataDirectory, RESTORE_MARK), "utf8").catch(() => undefined);
   if (mark !== undefined && mark.includes(`"${id}"`)) return true;
@@ -285,7 +285,7 @@ async function writeFiles(source: Source, files: readonly BackupFile[], options:
 
 async function isRestored(path: string, { size, sha256 }: BackupFile): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
-  return found?.size === size && (await digestOf(readFileStream(path))).sha256 === sha256;
+  return found?.size === size && (await digestStream(readFileStream(path))).sha256 === sha256;
 }
 
 async function restoreRows(source: Source, files: readonly BackupFile[], options: RestoreOptions): Promise<void> {

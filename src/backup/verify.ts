@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf, UserError } from "../kernel/index.ts";
 import { readIdentities, type Decryption } from "./encryption.ts";
-import { forEachParallel, digestOf, withDigest, readFileStream, writeSynced, type ContentDigest } from "./files.ts";
+import { forEachParallel, digestStream, withDigest, readFileStream, writeSynced, type ContentDigest } from "./files.ts";
 import { openBackupFolder, type BackupFolder } from "./folder.ts";
-import type { BackupFile, Manifest } from "./manifest.ts";
+import type { BackupFile, BackupManifest } from "./manifest.ts";
 import { readRowFile } from "./rows.ts";
 import { sqliteProblem } from "./sqlite-files.ts";
 
@@ -18,7 +18,7 @@ interface VerifyOptions {
 }
 
 export interface VerifyResult {
-  manifest: Manifest;
+  manifest: BackupManifest;
   /** "stored": an encrypted backup without an identity, whose stored bytes are intact. */
   depth: "stored" | "all";
   contents: number;
@@ -83,7 +83,7 @@ async function storedProblem(path: string, expected: ContentDigest): Promise<str
   try {
     const { size } = await stat(path);
     if (size !== expected.size) return `it has ${size} bytes instead of ${expected.size}`;
-    const { sha256 } = await digestOf(readFileStream(path));
+    const { sha256 } = await digestStream(readFileStream(path));
     return sha256 === expected.sha256 ? undefined : "its bytes were changed";
   } catch (err) {
     return (err as NodeJS.ErrnoException).code === "ENOENT" ? "it is missing" : messageOf(err);
@@ -92,7 +92,7 @@ async function storedProblem(path: string, expected: ContentDigest): Promise<str
 
 interface Checked {
   folder: BackupFolder;
-  manifest: Manifest;
+  manifest: BackupManifest;
   decryption: Decryption | undefined;
   known: ReadonlySet<string>;
   damaged: ReadonlyMap<string, string>;

@@ -1,4 +1,4 @@
-import { styleText } from "node:util";
+import { painter } from "../kernel/paint.ts";
 import { COMMON_OPTIONS, type Argument, type Command, type Option, type Options, type Output } from "./command.ts";
 import type { Noun } from "./registry.ts";
 
@@ -88,7 +88,7 @@ const argumentSummary = ({ summary, choices }: Argument) =>
   choices === undefined ? summary : `${summary}: ${choices.join(", ")}`;
 
 const section = (title: string, lines: readonly string[], { colour }: Screen) =>
-  [colour ? styleText("bold", title, { validateStream: false }) : title, ...lines].join("\n");
+  [painter({ colour })("bold", title), ...lines].join("\n");
 
 function optionTable(options: Options, screen: Screen): string[] {
   const shown = Object.entries(options).filter(([, { hidden }]) => hidden !== true);

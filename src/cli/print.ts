@@ -1,6 +1,6 @@
-import { styleText } from "node:util";
+import { painter, type Paint } from "../kernel/paint.ts";
 import { oneLine } from "../kernel/text.ts";
-import type { Output, CommandContext } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 
 /** Prints the result of a command: one JSON value for programs, lines for people. */
 export function printResult(
@@ -11,11 +11,6 @@ export function printResult(
   if (json) stdout.line(JSON.stringify(value));
   else for (const line of lines(painter(stdout))) stdout.line(line);
 }
-
-export type Paint = (format: Parameters<typeof styleText>[0], text: string) => string;
-
-export const painter = ({ colour }: Pick<Output, "colour">): Paint =>
-  colour ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
 
 /**
  * Columns under their headings. Cells contain untrusted text, so each is reduced to one line without control
@@ -47,7 +42,7 @@ export function nameValueLines(
 }
 
 /** Returns a timestamp from the API in human-readable form: `2026-11-20 12:00:00 UTC`. */
-export const formatTime = (text: string | undefined): string =>
+export const formatUtcTime = (text: string | undefined): string =>
   text === undefined ? "" : text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/, "$1 $2 UTC");
 
 export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -43,7 +43,7 @@ export const NOUNS: readonly Noun[] = [
   {
     name: "migrate",
     summary: "apply the pending migrations of a server's database",
-    load: async () => [(await import("./commands/migrate.ts")).migrate],
+    load: async () => [(await import("./commands/migrate.ts")).migrateCommand],
   },
   {
     name: "move",

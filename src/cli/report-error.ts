@@ -1,4 +1,4 @@
-import { styleText } from "node:util";
+import { painter } from "../kernel/paint.ts";
 import type { Problem } from "../kernel/config/index.ts";
 import { UserError, messageOf } from "../kernel/index.ts";
 import { EXIT, type CommandContext } from "./command.ts";
@@ -19,8 +19,7 @@ export function reportError(thrown: unknown, { json, stdout, stderr, version }: 
 }
 
 function errorText({ message, fix }: UserError, colour: boolean): string {
-  const paint = (format: Parameters<typeof styleText>[0], text: string) =>
-    colour ? styleText(format, text, { validateStream: false }) : text;
+  const paint = painter({ colour });
   return `${paint("red", "error:")} ${message}${fix === undefined ? "" : `\n${paint("green", "fix:")} ${fix}`}`;
 }
 

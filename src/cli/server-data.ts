@@ -33,6 +33,6 @@ export function settingsSource(values: ServerDataValues): { settingsFile?: strin
 }
 
 export async function readServerSettings(values: ServerDataValues, { cwd, env }: CommandContext) {
-  const { settingsOf } = await import("../server/index.ts");
-  return settingsOf({ cwd, env, ...settingsSource(values) });
+  const { readServerSettingsOf } = await import("../server/index.ts");
+  return readServerSettingsOf({ cwd, env, ...settingsSource(values) });
 }

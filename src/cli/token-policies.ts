@@ -1,4 +1,4 @@
-export interface PermissionGroup {
+export interface ApiPermissionGroup {
   id: string;
   name: string;
   scopes: string[];
@@ -16,7 +16,7 @@ const USER = "com.cloudflare.api.user";
 
 /** Permissions apply to one resource type: each type gets a policy for all of its resources in the account. */
 export async function policiesFor(
-  groups: readonly PermissionGroup[],
+  groups: readonly ApiPermissionGroup[],
   { account, user }: { account: string; user: () => Promise<string> },
 ): Promise<Policy[]> {
   const of = (scope: string) => groups.filter(({ scopes }) => scopes.includes(scope)).map(({ id }) => ({ id }));

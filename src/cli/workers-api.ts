@@ -17,7 +17,7 @@ export interface VersionDetails extends VersionItem {
   startup_time_ms?: number;
 }
 
-export interface Deployment {
+export interface ApiDeployment {
   id: string;
   source?: string;
   author_email?: string;
@@ -30,5 +30,5 @@ export const messageIn = ({ annotations }: { annotations?: Record<string, string
   annotations?.["workers/message"] ?? "";
 
 /** `3f… (100%)`; several if traffic is split. */
-export const versionsText = ({ versions }: Deployment): string =>
+export const versionsText = ({ versions }: ApiDeployment): string =>
   versions.map(({ version_id: id, percentage }) => (percentage === 100 ? id : `${id} (${percentage}%)`)).join(", ");

@@ -6,13 +6,13 @@ import type { Basics } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Secrets, Store } from "../store/index.ts";
-import { formatAddress, parseAddress } from "./address.ts";
+import { formatAddress, parseHostPort } from "./address.ts";
 import { createNodeIdentity } from "./authority.ts";
 import { meterDatabaseTime, type DatabaseTime } from "./database-time.ts";
 import { clusterErrors } from "./errors.ts";
 import { createForwarder, type ForwardFailure } from "./forwarder.ts";
 import { listenForNodes, type ForwardedHandlers } from "./listener.ts";
-import { joinCluster, type Membership } from "./membership.ts";
+import { joinCluster, type ClusterMembership } from "./membership.ts";
 import { createNodesTable, type ClusterNode, type ReplicationPeer } from "./nodes-table.ts";
 
 interface ClusterDeps {
@@ -68,7 +68,7 @@ export async function createCluster(deps: ClusterDeps, basics: Basics): Promise<
   const { clock, log, lifecycle } = basics;
   const { listen, drain_seconds: drainSeconds } = settings.cluster;
   const name = settings.cluster.name === "" ? hostname() : settings.cluster.name;
-  let membership: Membership | undefined;
+  let membership: ClusterMembership | undefined;
   let address = "";
   const nodes = () => membership?.nodes() ?? [];
   meterDatabaseTime(databaseTime, metrics);
@@ -77,8 +77,8 @@ export async function createCluster(deps: ClusterDeps, basics: Basics): Promise<
   const internal = listen === "" ? undefined : await prepareInternal(listen);
 
   async function prepareInternal(listenAt: string) {
-    const at = parseAddress(listenAt, "cluster.listen");
-    const advertised = settings.cluster.address === "" ? at : parseAddress(settings.cluster.address);
+    const at = parseHostPort(listenAt, "cluster.listen");
+    const advertised = settings.cluster.address === "" ? at : parseHostPort(settings.cluster.address);
     if (WILDCARDS.has(advertised.host)) throw clusterErrors.addressNeeded({ listen: listenAt });
     const identity = await createNodeIdentity({ db: store.db, secrets: deps.secrets, clock, log, id });
     lifecycle.onStop("node identity", identity.close);

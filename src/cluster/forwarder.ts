@@ -9,7 +9,7 @@ import type { OriginalClient } from "../kernel/client-address.ts";
 import { messageOf, type Log } from "../kernel/index.ts";
 import { pipeBoth } from "../kernel/pipe-both.ts";
 import { nodeHost, type NodeIdentity } from "./authority.ts";
-import { parseAddress } from "./address.ts";
+import { parseHostPort } from "./address.ts";
 import { clientHeaders, headersToForward } from "./forwarded-headers.ts";
 import type { ClusterNode } from "./nodes-table.ts";
 
@@ -116,7 +116,7 @@ export function createForwarder({ id, nodes, identity, log, onResult, limits = {
   }
 
   function send(node: ClusterNode, request: IncomingMessage, headers: string[]): ClientRequest {
-    const { host, port } = parseAddress(node.address);
+    const { host, port } = parseHostPort(node.address);
     return httpsRequest({
       host,
       port,

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { onEveryDatabase, type TestDatabase } from "../../test/support/databases.ts";
 import { silentLog } from "../kernel/index.ts";
 import { createLocalEvents, type Db } from "../store/index.ts";
-import { checkVersions, joinCluster, type Membership } from "./membership.ts";
+import { checkVersions, joinCluster, type ClusterMembership } from "./membership.ts";
 import { clusterMigrations } from "./migrations.ts";
 import { createNodesTable } from "./nodes-table.ts";
 
@@ -13,7 +13,7 @@ const FAST = { beatMs: 20, deadMs: 3000, sweepMs: 5000 };
 /** The memberships are closed before the database. */
 async function setUp(t: TestContext, open: () => Promise<TestDatabase>) {
   const events = createLocalEvents({ log: silentLog });
-  const joined: Membership[] = [];
+  const joined: ClusterMembership[] = [];
   t.after(async () => {
     await Promise.all(joined.map((membership) => membership.close()));
     await events.close();
@@ -34,7 +34,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
     assert.ok(Date.now() < deadline, `timed out: ${condition.toString()}`);
 }
 
-const idsOf = (membership: Membership) => membership.nodes().map(({ id }) => id);
+const idsOf = (membership: ClusterMembership) => membership.nodes().map(({ id }) => id);
 
 onEveryDatabase((engine) => {
   const open = (t: TestContext): Promise<TestDatabase> => engine.open(t, clusterMigrations);

@@ -6,7 +6,7 @@ import { clusterErrors } from "./errors.ts";
 import { createNodesTable, type ClusterNode } from "./nodes-table.ts";
 import { areVersionsCompatible } from "./versions.ts";
 
-export interface Membership {
+export interface ClusterMembership {
   /** The id of this process. */
   readonly id: string;
   /** Returns the live nodes as of the last successful read, this one included. */
@@ -47,7 +47,7 @@ function rejectIncompatible(nodes: readonly ClusterNode[], version: string): voi
 }
 
 /** Registers this process as a node of its database. Throws versionsApart. */
-export async function joinCluster({ db, events, log, node, limits = {} }: MembershipDeps): Promise<Membership> {
+export async function joinCluster({ db, events, log, node, limits = {} }: MembershipDeps): Promise<ClusterMembership> {
   const { beatMs = BEAT_MS, deadMs = DEAD_MS, sweepMs = SWEEP_MS } = limits;
   const table = createNodesTable(db);
   const listeners: (() => void)[] = [];

@@ -13,7 +13,7 @@ export type DevEvent =
       name: string;
       wallMs: number;
       outcome: Invocation["outcome"];
-      logs: LogLine[];
+      logs: ConsoleLine[];
       exceptions: ExplainedException[];
     }
   | SentEvent
@@ -23,7 +23,7 @@ export type DevEvent =
   | { event: "build-failed"; worker: string; message: string; running: boolean }
   | { event: "notice" | "warning" | "error"; text: string };
 
-export interface LogLine {
+export interface ConsoleLine {
   level: Invocation["logs"][number]["level"];
   at: Date;
   message: unknown[];
@@ -55,7 +55,7 @@ export interface EmailEvent {
   outcome: Invocation["outcome"];
   rejected?: string;
   warnings: string[];
-  logs: LogLine[];
+  logs: ConsoleLine[];
   actions: MailAction[];
   exceptions: ExplainedException[];
 }
@@ -68,7 +68,7 @@ export interface FetchEvent {
   status?: number;
   wallMs: number;
   outcome: Invocation["outcome"];
-  logs: LogLine[];
+  logs: ConsoleLine[];
   actions: MailAction[];
   exceptions: ExplainedException[];
 }
@@ -80,7 +80,7 @@ export interface ScheduledEvent {
   scheduledTime: Date;
   wallMs: number;
   outcome: Invocation["outcome"];
-  logs: LogLine[];
+  logs: ConsoleLine[];
   actions: MailAction[];
   exceptions: ExplainedException[];
 }
@@ -92,7 +92,7 @@ export interface QueueEvent {
   batchSize: number;
   wallMs: number;
   outcome: Invocation["outcome"];
-  logs: LogLine[];
+  logs: ConsoleLine[];
   actions: MailAction[];
   exceptions: ExplainedException[];
 }
@@ -104,7 +104,7 @@ export interface TailEvent {
   consumed: string[];
   wallMs: number;
   outcome: Invocation["outcome"];
-  logs: LogLine[];
+  logs: ConsoleLine[];
   actions: MailAction[];
   exceptions: ExplainedException[];
 }

@@ -6,6 +6,9 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Returns the UTC day of a time in epoch milliseconds, such as "2026-11-20". */
+export const utcDay = (time: number): string => new Date(time).toISOString().slice(0, 10);
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) =>

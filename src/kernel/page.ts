@@ -10,6 +10,12 @@ export interface Page<Item> {
   total: number;
 }
 
+/** One page of a complete list. */
+export const pageOf = <Item>(items: readonly Item[], { page, perPage }: PageRequest): Page<Item> => ({
+  items: items.slice((page - 1) * perPage, page * perPage),
+  total: items.length,
+});
+
 /** A range of rows of a list; `reversed`: of the list in reverse order. */
 export interface PageRange {
   offset: number;

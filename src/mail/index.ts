@@ -48,7 +48,7 @@ export {
   readMessage,
   type DeliveryResult,
   type MailSource,
-  type Message,
+  type ParsedMessage,
   type Outbound,
   type SmtpReply,
   type Spool,
@@ -79,7 +79,7 @@ export {
 export {
   REST_FIELDS,
   readDraft,
-  sendText,
+  sendTextMessage,
   sendingErrors,
   type SendResult,
   type Sending,

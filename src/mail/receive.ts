@@ -21,7 +21,7 @@ import { type Forwarding, isAuthorAuthenticated } from "./forwarding/index.ts";
 import { createPartialDelivery, type RetryQueue, type Retry } from "./retry/index.ts";
 import {
   readMessage,
-  type Message,
+  type ParsedMessage,
   type Spool,
   type Envelope,
   type MailSource,
@@ -87,7 +87,7 @@ export interface Receiver {
     script: string;
     from: string;
     to: string;
-    message: Message;
+    message: ParsedMessage;
     keepReplies?: boolean;
     /** Account and zone of the recipient. If omitted, the worker may forward to any address. */
     account?: string;
@@ -133,7 +133,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const deliver = createDeliver({ route, dispatchToWorker, transport, forwarding, reports, recordStep, ids, log });
   const answer = createPartialDelivery({ retries, bounces, recordStep, clock, log });
 
-  function read(source: MailSource): Message {
+  function read(source: MailSource): ParsedMessage {
     const message = readMessage(source);
     const hops = headerValues(message.fields, "received").length - 1;
     if (hops > maxHops) throw mailErrors.loop({ hops });
@@ -143,7 +143,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   /**
    * Authenticates the sender. Resolves with the message and its Authentication-Results field, or with the rejection.
    */
-  async function authenticate(envelope: Envelope, message: Message): Promise<Delivery | { refusal: SmtpReply }> {
+  async function authenticate(envelope: Envelope, message: ParsedMessage): Promise<Delivery | { refusal: SmtpReply }> {
     if (authenticator === undefined) return { envelope, message };
     const { source } = message;
     try {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compareItem, digestOf, withProgressRecord } from "./context.ts";
+import { compareItem, digestOfItem, withProgressRecord } from "./context.ts";
 import type { ItemProgress, MigrationOptions, MigrationState, StoredItem } from "./port.ts";
 
 function stateWith(items: Record<string, StoredItem>): MigrationState {
@@ -29,8 +29,8 @@ test("an item is compared by its content, and then by the digest recorded at its
   assert.equal(act({ ttl: 1, name: "a" }, {}), "unchanged");
   assert.equal(act(other, {}), "kept");
   assert.equal(act(other, {}, true), "changed");
-  assert.equal(act(other, { key: { digest: digestOf(one) } }), "unchanged");
-  assert.equal(act(other, { key: { digest: digestOf(other) } }), "changed");
+  assert.equal(act(other, { key: { digest: digestOfItem(one) } }), "unchanged");
+  assert.equal(act(other, { key: { digest: digestOfItem(other) } }), "changed");
   assert.equal(act(other, { key: {} }), "changed", "an interrupted import is continued");
 });
 

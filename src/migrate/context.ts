@@ -47,7 +47,7 @@ export function createIdMap(state: MigrationDeps["state"]): IdMap {
   };
 }
 
-export const pathOf = ({ account }: MigrationEndpoint): string => `/accounts/${encodeURIComponent(account)}`;
+export const accountPath = ({ account }: MigrationEndpoint): string => `/accounts/${encodeURIComponent(account)}`;
 
 /** JSON with sorted field names and without undefined fields, for comparisons. */
 export const canonical = (value: unknown): string =>
@@ -57,7 +57,7 @@ export const canonical = (value: unknown): string =>
       : member,
   );
 
-export const digestOf = (value: unknown): string => hash("sha256", canonical(value), "hex").slice(0, 32);
+export const digestOfItem = (value: unknown): string => hash("sha256", canonical(value), "hex").slice(0, 32);
 
 const KEPT = "it differs on this server and was not imported; --overwrite replaces it";
 
@@ -67,9 +67,9 @@ export function compareItem(
   key: string,
   { source, target }: { source: unknown; target: unknown },
 ): { action: Action; reason?: string; digest: string } {
-  const digest = digestOf(source);
+  const digest = digestOfItem(source);
   if (target === undefined) return { action: "new", digest };
-  if (digestOf(target) === digest) return { action: "unchanged", digest };
+  if (digestOfItem(target) === digest) return { action: "unchanged", digest };
   const stored = state.get(key);
   if (stored === undefined)
     return options.overwrite ? { action: "changed", digest } : { action: "kept", reason: KEPT, digest };

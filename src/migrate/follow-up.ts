@@ -1,7 +1,7 @@
 import type { Context } from "./context.ts";
 import type { SourceZone } from "./kinds/zone.ts";
 import type { FollowUp } from "./port.ts";
-import { at, collect, pagesOf, resultIfFound } from "./requests.ts";
+import { apiPath, collect, readNumberedPages, resultIfFound } from "./requests.ts";
 
 interface NeededRecord {
   type: string;
@@ -21,9 +21,13 @@ export async function planFollowUp(context: Context, zones: readonly SourceZone[
     const id = ids.find("zone", zone.id);
     if (id === undefined) continue;
     const [records, imported, needed] = await Promise.all([
-      collect(pagesOf<{ type: string; ttl?: number }>(source.api, at`/zones/${zone.id}/dns_records`, { perPage: 100 })),
-      resultIfFound<SourceZone>(target.api, at`/zones/${id}`),
-      resultIfFound<NeededRecord[] | { record?: NeededRecord[] }>(target.api, at`/zones/${id}/email/routing/dns`),
+      collect(
+        readNumberedPages<{ type: string; ttl?: number }>(source.api, apiPath`/zones/${zone.id}/dns_records`, {
+          perPage: 100,
+        }),
+      ),
+      resultIfFound<SourceZone>(target.api, apiPath`/zones/${id}`),
+      resultIfFound<NeededRecord[] | { record?: NeededRecord[] }>(target.api, apiPath`/zones/${id}/email/routing/dns`),
     ]);
     const longest = Math.max(0, ...records.map(({ ttl = 1 }) => ttl));
     const nameServers = imported?.name_servers ?? [];

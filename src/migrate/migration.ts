@@ -1,4 +1,4 @@
-import { createIdMap, pathOf, unlessRefused, type Context } from "./context.ts";
+import { createIdMap, accountPath, unlessRefused, type Context } from "./context.ts";
 import { planFollowUp } from "./follow-up.ts";
 import { planAddresses } from "./kinds/addresses.ts";
 import { planD1 } from "./kinds/d1.ts";
@@ -15,21 +15,21 @@ import { planDomains, planRoutes } from "./kinds/worker-routes.ts";
 import { planWorkers } from "./kinds/workers.ts";
 import type { SourceZone } from "./kinds/zone.ts";
 import { planZones, zonesOf } from "./kinds/zones.ts";
-import type { FollowUp, MigrationDeps, Plan, PlannedItem, Report, RunProgress, V4Client } from "./port.ts";
+import type { FollowUp, MigrationDeps, MigrationPlan, PlannedItem, Report, RunProgress, V4Client } from "./port.ts";
 import { hasErrorStatus } from "./requests.ts";
 import { applyItems } from "./run.ts";
 
 /** Copies an account from one v4 API to another. */
 interface Migration {
   /** Compares both accounts; changes nothing. */
-  plan(): Promise<Plan>;
+  plan(): Promise<MigrationPlan>;
   /** Imports the new and changed items in order. A failed item does not stop the others. */
-  apply(plan: Plan, onProgress?: (progress: RunProgress) => void): Promise<Report>;
+  apply(plan: MigrationPlan, onProgress?: (progress: RunProgress) => void): Promise<Report>;
 }
 
 export function createMigration(deps: MigrationDeps): Migration {
   const followUp: FollowUp = { secrets: [], credentials: [], dns: [] };
-  const paths = { source: pathOf(deps.source), target: pathOf(deps.target) };
+  const paths = { source: accountPath(deps.source), target: accountPath(deps.target) };
   let context: Context | undefined;
   let zones: SourceZone[] = [];
 

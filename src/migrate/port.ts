@@ -131,7 +131,7 @@ export interface FollowUp {
   dns: { zone: string; steps: string[] }[];
 }
 
-export interface Plan {
+export interface MigrationPlan {
   items: PlannedItem[];
   /** False if the target's API token is not the operator's, so resources get new ids. */
   keepsIds: boolean;

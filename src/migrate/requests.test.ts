@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { V4Client, V4Request } from "./port.ts";
-import { collect, cursorPagesOf, inParallel, keyPath, pagesOf } from "./requests.ts";
+import { collect, readCursorPages, inParallel, keyPath, readNumberedPages } from "./requests.ts";
 
 const clientOf = (answer: (query: NonNullable<V4Request["query"]>) => unknown): V4Client =>
   ({
@@ -26,7 +26,7 @@ test("reads complete lists: paginated with or without totals, and not paginated"
     return { result: items, result_info: { page: query["page"], per_page: size } };
   });
   const whole = clientOf(() => ({ result: ITEMS }));
-  for (const api of [counted, uncounted, whole]) assert.deepEqual(await collect(pagesOf(api, "/x")), ITEMS);
+  for (const api of [counted, uncounted, whole]) assert.deepEqual(await collect(readNumberedPages(api, "/x")), ITEMS);
 });
 
 test("follows cursors in every field that can contain one, and stops at a repeated cursor", async () => {
@@ -39,10 +39,10 @@ test("follows cursors in every field that can contain one, and stops at a repeat
       const end = Number(cursor) + 90;
       return { result: ITEMS.slice(Number(cursor), end), result_info: infoOf(end < ITEMS.length ? String(end) : "") };
     });
-    assert.deepEqual(await collect(cursorPagesOf(api, "/x")), ITEMS);
+    assert.deepEqual(await collect(readCursorPages(api, "/x")), ITEMS);
   }
   const stuck = clientOf(() => ({ result: [1], result_info: { cursor: "same" } }));
-  assert.deepEqual(await collect(cursorPagesOf(stuck, "/x")), [1, 1]);
+  assert.deepEqual(await collect(readCursorPages(stuck, "/x")), [1, 1]);
 });
 
 test("tasks run in parallel up to the limit, and the first error stops the rest", async () => {

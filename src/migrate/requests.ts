@@ -2,7 +2,7 @@ import { UserError } from "../kernel/index.ts";
 import type { V4Client, V4Request } from "./port.ts";
 
 /** Returns a path with its parameters encoded as segments: at`/accounts/${id}/x`. */
-export const at = (parts: TemplateStringsArray, ...segments: string[]): string =>
+export const apiPath = (parts: TemplateStringsArray, ...segments: string[]): string =>
   parts.map((part, i) => (i < segments.length ? part + encodeURIComponent(segments[i]!) : part)).join("");
 
 /** Returns an object key as a path; slashes are kept unless a part would become a dot segment (WHATWG URL 4.1). */
@@ -22,7 +22,7 @@ interface ListOptions<Item> {
 }
 
 /** Yields every item of a list with numbered pages. A list without `total_count` is read until a page is not full. */
-export async function* pagesOf<Item>(
+export async function* readNumberedPages<Item>(
   api: V4Client,
   path: string,
   { query = {}, pick = (result) => result as Item[], perPage = 50 }: ListOptions<Item> = {},
@@ -42,7 +42,7 @@ export async function* pagesOf<Item>(
 }
 
 /** Yields every item of a cursor-paginated list. */
-export async function* cursorPagesOf<Item>(
+export async function* readCursorPages<Item>(
   api: V4Client,
   path: string,
   { query = {}, pick = (result) => result as Item[] }: ListOptions<Item> = {},

@@ -40,7 +40,7 @@ export interface ServerBackupOptions {
 }
 
 /** Reads the settings of a server as `reelpost serve` does. */
-export async function settingsOf({ cwd, env, settingsFile, overrides }: SettingsSource): Promise<Settings> {
+export async function readServerSettingsOf({ cwd, env, settingsFile, overrides }: SettingsSource): Promise<Settings> {
   const { settings } = await readSettings({
     cwd,
     env,

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { checkData } from "../backup/index.ts";
+import { checkServerData } from "../backup/index.ts";
 import { UserError, type Clock } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { locationOf } from "./backup.ts";
@@ -10,7 +10,7 @@ import { OBJECTS_ID, OBJECTS_NAME, SECRETS_KEY_NAME } from "./storage-identity.t
 interface CheckServerOptions {
   repair: boolean;
   clock: Clock;
-  onProgress?: Parameters<typeof checkData>[0]["onProgress"];
+  onProgress?: Parameters<typeof checkServerData>[0]["onProgress"];
 }
 
 /** Checks the data of a server, which may be running. A repair needs a stopped server: throws dataDirectoryBusy. */
@@ -20,7 +20,7 @@ export async function checkServer(settings: Settings, { repair, clock, onProgres
     throw serverErrors.dataDirectoryUnusable({ directory: location.dataDirectory, reason: "it does not exist" });
   const lock = tryLock(location.dataDirectory, repair);
   try {
-    return await checkData({
+    return await checkServerData({
       ...location,
       secrets: settings.secrets,
       keyMark: { name: SECRETS_KEY_NAME },

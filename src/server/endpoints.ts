@@ -1,8 +1,8 @@
-import type { Role } from "./roles.ts";
+import type { ProcessRole } from "./roles.ts";
 import type { ServeUrls } from "./serve-urls.ts";
 
 interface EndpointDeps {
-  roles: ReadonlySet<Role>;
+  roles: ReadonlySet<ProcessRole>;
   urls: Pick<ServeUrls, "base" | "api" | "worker">;
   /** Empty if videos have no separate host. */
   videoDomain: string;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frontPageLinks } from "./front-page.ts";
-import type { Role } from "./roles.ts";
+import type { ProcessRole } from "./roles.ts";
 
 const urlsFor = (dashboard: string | undefined) => ({
   api: () => "https://api.example.com/client/v4",
@@ -13,7 +13,7 @@ const namesFor = (
     hosts = [] as string[],
     host = "127.0.0.1",
     dashboard = "http://localhost:8790" as string | null,
-    roles = ["api"] as Role[],
+    roles = ["api"] as ProcessRole[],
   } = {},
 ) =>
   frontPageLinks(

@@ -1,7 +1,7 @@
 import { escapeText, htmlPage, MARK_SVG } from "../kernel/design/index.ts";
 import { isLoopback } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
-import type { Role } from "./roles.ts";
+import type { ProcessRole } from "./roles.ts";
 import type { ServeUrls } from "./serve-urls.ts";
 
 /** A page that the front page links to. */
@@ -11,7 +11,7 @@ interface FrontPageLink {
 }
 
 interface FrontPageDeps {
-  roles: ReadonlySet<Role>;
+  roles: ReadonlySet<ProcessRole>;
   urls: Pick<ServeUrls, "api" | "dashboard">;
   settings: { dashboard: Pick<Settings["dashboard"], "host" | "hosts"> };
 }

@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import type { DatabaseTime } from "../cluster/index.ts";
-import { messageOf, type Clock } from "../kernel/index.ts";
+import { messageOf, type Clock, utcDay } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { Mail } from "../mail/index.ts";
 import type { ServeCertificates } from "./certificates.ts";
@@ -138,7 +138,7 @@ async function checkCertificates({ certificates, clock }: HealthCheckDeps): Prom
       {
         name,
         status: expiring[0]!.notAfter! < clock.now() ? "error" : "warning",
-        reason: `The certificate for ${expiring[0]!.names[0]} expires on ${new Date(expiring[0]!.notAfter!).toISOString().slice(0, 10)}.`,
+        reason: `The certificate for ${expiring[0]!.names[0]} expires on ${utcDay(expiring[0]!.notAfter!)}.`,
         fix: "Replace the file in tls.cert_file, or set tls.acme_directory for automatic renewal.",
       },
     ];

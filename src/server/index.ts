@@ -7,7 +7,7 @@ export {
   backUpServer,
   locationOf,
   restoreServer,
-  settingsOf,
+  readServerSettingsOf,
   type ServerBackupOptions,
   type ServerRestoreOptions,
   type SettingsSource,

@@ -28,7 +28,7 @@ const nameOf = (given: string | undefined, count: number) =>
  * setting. A socket with an unreadable address counts as public; a socket that is not TCP is reachable only from this
  * machine.
  */
-export function hostOf(
+export function hostOfSocket(
   name: string,
   setting: string,
   sockets: Map<string, number>,

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { spawnServe } from "../../test/support/serve.ts";
 import { settingsSchema } from "../kernel/settings.ts";
-import { hostOf } from "./inherited-sockets.ts";
+import { hostOfSocket } from "./inherited-sockets.ts";
 import { listenHosts } from "./listen-hosts.ts";
-import type { Role } from "./roles.ts";
+import type { ProcessRole } from "./roles.ts";
 import { addressOfHex, addressOfSocket } from "./socket-address.ts";
 
 const onLinux = { skip: process.platform !== "linux" && "needs /proc/self/net" };
@@ -43,11 +43,11 @@ test("uses the address of an inherited socket, and treats an unreadable address 
     ["smtp", 4],
   ]);
   const address = (fd: number) => (fd === 3 ? "192.0.2.7" : undefined);
-  assert.equal(hostOf("http", "127.0.0.1", sockets, address), "192.0.2.7");
-  assert.equal(hostOf("smtp", "127.0.0.1", sockets, address), "0.0.0.0");
-  assert.equal(hostOf("https", "127.0.0.1", sockets, address), "127.0.0.1");
+  assert.equal(hostOfSocket("http", "127.0.0.1", sockets, address), "192.0.2.7");
+  assert.equal(hostOfSocket("smtp", "127.0.0.1", sockets, address), "0.0.0.0");
+  assert.equal(hostOfSocket("https", "127.0.0.1", sockets, address), "127.0.0.1");
   assert.equal(
-    hostOf("http", "0.0.0.0", sockets, () => "local"),
+    hostOfSocket("http", "0.0.0.0", sockets, () => "local"),
     "localhost",
   );
 });
@@ -61,7 +61,8 @@ test("lists the address of every port that the roles open", () => {
     dns: { host: "10.0.0.4" },
     live: { host: "10.0.0.5" },
   });
-  const hosts = (...roles: Role[]) => listenHosts(settings, new Set(roles), new Map()).map((host) => host.at(-1));
+  const hosts = (...roles: ProcessRole[]) =>
+    listenHosts(settings, new Set(roles), new Map()).map((host) => host.at(-1));
   assert.deepEqual(hosts("api", "smtp", "dns", "live"), ["1", "6", "2", "3", "4", "5"]);
   assert.deepEqual(hosts("playback"), ["1"]);
 });

@@ -1,14 +1,14 @@
 import type { Settings } from "../kernel/settings.ts";
-import { hostOf } from "./inherited-sockets.ts";
-import type { Role } from "./roles.ts";
+import { hostOfSocket } from "./inherited-sockets.ts";
+import type { ProcessRole } from "./roles.ts";
 
 /** Returns every address that this process listens on with its roles: from the inherited socket or the setting. */
 export function listenHosts(
   settings: Pick<Settings, "http" | "dashboard" | "smtp" | "submission" | "dns" | "live" | "tls">,
-  roles: ReadonlySet<Role>,
+  roles: ReadonlySet<ProcessRole>,
   sockets: Map<string, number>,
 ): string[] {
-  const hostAt = (name: string, setting: string) => hostOf(name, setting, sockets);
+  const hostAt = (name: string, setting: string) => hostOfSocket(name, setting, sockets);
   return [
     // Every role listens on the HTTP port for health and metrics.
     hostAt("http", settings.http.host),

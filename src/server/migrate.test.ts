@@ -6,7 +6,7 @@ import { test, type TestContext } from "node:test";
 import { sql } from "kysely";
 import { silentLog, UserError } from "../kernel/index.ts";
 import { migrate, openSqlite } from "../store/index.ts";
-import { settingsOf } from "./backup.ts";
+import { readServerSettingsOf } from "./backup.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import { migrateServer } from "./migrate.ts";
 import { migrations } from "./migrations.ts";
@@ -40,7 +40,7 @@ const serve = (dataDir: string, migrates: boolean) =>
 
 test("lists and applies pending migrations, without which a server with database.migrate off does not start", async (t) => {
   const dataDir = temporary(t);
-  const settings = await settingsOf({ cwd: dataDir, env: {}, overrides: { data_dir: dataDir } });
+  const settings = await readServerSettingsOf({ cwd: dataDir, env: {}, overrides: { data_dir: dataDir } });
   const names = migrations.map(({ name }) => name);
   assert.deepEqual(await migrateServer(settings, { dryRun: true }), { applied: [], pending: names, newer: [] });
   const hasPending = (err: unknown) => err instanceof UserError && err.kind === "databaseOlder";
@@ -53,7 +53,7 @@ test("lists and applies pending migrations, without which a server with database
 
 test("does not change the SQLite database of a running server", async (t) => {
   const dataDir = temporary(t);
-  const settings = await settingsOf({ cwd: dataDir, env: {}, overrides: { data_dir: dataDir } });
+  const settings = await readServerSettingsOf({ cwd: dataDir, env: {}, overrides: { data_dir: dataDir } });
   const lock = lockDataDirectory(dataDir);
   t.after(() => lock.release());
   await assert.rejects(

@@ -4,7 +4,7 @@ import { isForwarded } from "../kernel/client-address.ts";
 import { acceptsHtml, PAGE_POLICY } from "../kernel/design/index.ts";
 import { isLoopback, messageOf } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
-import { isRole, ROLES, type Role } from "./roles.ts";
+import { isRole, ROLES, type ProcessRole } from "./roles.ts";
 import { frontPageHtml, frontPageText, type frontPageLinks } from "./front-page.ts";
 
 type Page = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
@@ -19,7 +19,7 @@ interface ProbeDeps {
   confinement(): Promise<string>;
   /** Resolves when the database responds. */
   ready(): Promise<void>;
-  roles: ReadonlySet<Role>;
+  roles: ReadonlySet<ProcessRole>;
   /** Rejects with the reason if the object store does not respond. */
   checkObjects(): Promise<unknown>;
   /** Links of the front page for visitors of a host name. */
@@ -37,7 +37,7 @@ export function createProbes({
   confinement,
   frontPage,
 }: ProbeDeps): Record<string, Page> {
-  async function whyNotReady(role: Role | null): Promise<string | undefined> {
+  async function whyNotReady(role: ProcessRole | null): Promise<string | undefined> {
     if (stopping.aborted) return "stopping";
     if (role !== null && !roles.has(role)) return `this process does not have the role ${role}`;
     try {
@@ -91,7 +91,7 @@ export function createProbes({
 /**
  * The other roles can do most of their work without the object store: mail of up to 64 KiB is stored in the database.
  */
-const ROLES_WITH_OBJECTS: ReadonlySet<Role> = new Set(["api", "encode", "live", "playback"]);
+const ROLES_WITH_OBJECTS: ReadonlySet<ProcessRole> = new Set(["api", "encode", "live", "playback"]);
 
 function mayReadMetrics(request: IncomingMessage, token: string): boolean {
   const { headers, socket } = request;

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { openBackupFolder } from "../backup/index.ts";
 import { createLifecycle, createLog, createManualClock, randomIds, silentLog, systemClock } from "../kernel/index.ts";
 import { openStore } from "../store/index.ts";
-import { settingsOf } from "./backup.ts";
+import { readServerSettingsOf } from "./backup.ts";
 import { migrations } from "./migrations.ts";
 import { startScheduledBackups } from "./scheduled-backups.ts";
 
@@ -22,7 +22,7 @@ test("a backup is created at the scheduled time by a separate process", async (t
 
   const clock = createManualClock(Date.UTC(2026, 0, 1, 3, 14));
   const output = new PassThrough();
-  const settings = await settingsOf({
+  const settings = await readServerSettingsOf({
     cwd: folder,
     env: { REELPOST_BACKUP_DIR: join(folder, "backups"), REELPOST_BACKUP_SCHEDULE: "15 3 * * *" },
     overrides: { data_dir: dataDir },
@@ -46,7 +46,7 @@ test("a backup is created at the scheduled time by a separate process", async (t
 
 test("rejects a schedule without a folder and one that is not a cron expression", async () => {
   const start = async (env: Record<string, string>) =>
-    startScheduledBackups(await settingsOf({ cwd: "/", env }), {
+    startScheduledBackups(await readServerSettingsOf({ cwd: "/", env }), {
       version: "0.0.0",
       clock: createManualClock(0),
       log: silentLog,

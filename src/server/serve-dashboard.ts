@@ -3,12 +3,12 @@ import type { Log } from "../kernel/index.ts";
 import type { ProxyReceiver } from "../kernel/proxy-protocol/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { serverErrors } from "./errors.ts";
-import type { Role } from "./roles.ts";
+import type { ProcessRole } from "./roles.ts";
 import type { ServeUrls } from "./serve-urls.ts";
 
 interface ServeDashboardDeps {
   settings: Settings;
-  roles: ReadonlySet<Role>;
+  roles: ReadonlySet<ProcessRole>;
   version: string;
   urls: ServeUrls;
   /** Label of the account's worker hosts. */

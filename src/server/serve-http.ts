@@ -20,7 +20,7 @@ import { frontPageLinks } from "./front-page.ts";
 import { createOwnHosts, hasApiHost } from "./own-hosts.ts";
 import { checkObjectStore, createObjectStoreProbe } from "./object-store-check.ts";
 import { createProbes } from "./probes.ts";
-import type { Role } from "./roles.ts";
+import type { ProcessRole } from "./roles.ts";
 import type { ServeModules } from "./serve-modules.ts";
 import type { ServeOptions } from "./serve-options.ts";
 import { createServeDashboard } from "./serve-dashboard.ts";
@@ -30,7 +30,7 @@ interface ServeHttpDeps {
   modules: ServeModules;
   settings: Settings;
   origins: ReadonlyMap<string, SettingOrigin>;
-  roles: ReadonlySet<Role>;
+  roles: ReadonlySet<ProcessRole>;
   options: Pick<ServeOptions, "version" | "checkResponses">;
   graceMs: number;
   nodeId: string;

@@ -30,7 +30,7 @@ import { migrations } from "./migrations.ts";
 import { createCustomDomainHosts } from "./custom-domain-hosts.ts";
 import { composePlatform, type Platform } from "./platform.ts";
 import type { sharedDatabaseOf } from "./processes/process-slot.ts";
-import type { Role } from "./roles.ts";
+import type { ProcessRole } from "./roles.ts";
 import type { ServeOptions } from "./serve-options.ts";
 
 /** The modules of a platform process, without its listeners. */
@@ -54,7 +54,7 @@ export interface ServeModules {
 }
 
 /** D1 databases are files of the process that queries them on behalf of the API or a worker. */
-export const d1OptionsOf = (roles: ReadonlySet<Role>) => ({
+export const d1OptionsOf = (roles: ReadonlySet<ProcessRole>) => ({
   files: roles.has("api") || roles.has("workers") || roles.has("smtp"),
   transfers: roles.has("api"),
 });
@@ -81,7 +81,7 @@ interface OpenModulesOptions {
 
 export async function openModules(
   settings: Settings,
-  roles: ReadonlySet<Role>,
+  roles: ReadonlySet<ProcessRole>,
   baseUrl: () => string,
   limits: ServeOptions["limits"],
   basics: Basics,

@@ -12,7 +12,7 @@ import { toServerEvent } from "./events.ts";
 import { faultRule } from "./faults.ts";
 import { clearInbox, listInbox, waitForMessage } from "./inbox.ts";
 import { expandSeeds } from "./seeds.ts";
-import { createVideos } from "./videos.ts";
+import { createVideoClient } from "./videos.ts";
 import type { StartParams, StartResult } from "./wire.ts";
 
 /** One server in the host process. Its methods take and return JSON values. */
@@ -102,7 +102,7 @@ export function createHostServer({ onEvent }: { onEvent(event: ServerEvent): voi
       if (running === undefined || isClosed) throw testHelperErrors.serverClosed();
       const { server, clock } = running;
       const { control } = server;
-      const videos = createVideos({ url: server.url, account: ACCOUNT, token: "test" });
+      const videos = createVideoClient({ url: server.url, account: ACCOUNT, token: "test" });
       const methods: Record<string, (params: never) => unknown> = {
         reset,
         email: (mail: Parameters<typeof passEmail>[1]) => passEmail(control, mail),

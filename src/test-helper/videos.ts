@@ -15,7 +15,7 @@ interface UploadParams {
 const POLL_MS = 50;
 
 /** Uploads videos over HTTP, as a form. `token` may be any string; it is not checked. */
-export function createVideos({ url, account, token }: { url: string; account: string; token: string }) {
+export function createVideoClient({ url, account, token }: { url: string; account: string; token: string }) {
   const base = `${url}/cdn-cgi/stream/client/v4/accounts/${account}/stream`;
 
   async function request(path: string, init?: RequestInit): Promise<Video> {

@@ -5,14 +5,14 @@ import { author, openScriptsFixture, uploadOf } from "../../src/workers/scripts/
 import { scriptReader } from "../../src/workers/scripts/scripts-table.ts";
 import { createKvStore } from "../../src/workers/bindings/kv/kv-store.ts";
 import { createKvTable } from "../../src/workers/bindings/kv/kv-table.ts";
-import { listObjects } from "../../src/workers/bindings/r2/list.ts";
+import { listBucketObjects } from "../../src/workers/bindings/r2/list.ts";
 import { defaultLimits } from "../../src/workers/bindings/r2/limits.ts";
 import { createObjectTable } from "../../src/workers/bindings/r2/r2-table.ts";
 import { createRemovedTable } from "../../src/workers/bindings/r2/removed-table.ts";
 import type { ObjectRow } from "../../src/workers/bindings/r2/schema.ts";
 import { createMessagesTable } from "../../src/workers/queues/messages-table.ts";
 import { createQueuesTable } from "../../src/workers/queues/queues-table.ts";
-import type { MessageRow } from "../../src/workers/queues/schema.ts";
+import type { QueueMessageRow } from "../../src/workers/queues/schema.ts";
 import { ACCOUNT, columnsOf, digits, expectRows, idOf, multiply, random, shared, type Subject } from "./subject.ts";
 
 const START = Date.UTC(2026, 0, 1);
@@ -84,8 +84,8 @@ export const r2Objects: Subject = {
       version: id,
     });
     const keyOf = (index: number) => `folder${index % 10}/${digits(index)}`;
-    const list = async (options: Parameters<typeof listObjects>[3]) => {
-      const { objects, delimitedPrefixes } = await listObjects(table, defaultLimits, bucket, {
+    const list = async (options: Parameters<typeof listBucketObjects>[3]) => {
+      const { objects, delimitedPrefixes } = await listBucketObjects(table, defaultLimits, bucket, {
         limit: PAGE,
         ...options,
       });
@@ -118,7 +118,7 @@ export const queueMessages: Subject = {
     const queue = "e".repeat(32);
     const table = createMessagesTable(db);
     const queues = createQueuesTable(db);
-    const rowFor = (): MessageRow => ({
+    const rowFor = (): QueueMessageRow => ({
       id: Date.now().toString(16).padStart(12, "0") + shared.ids.hex().slice(12),
       queue_id: queue,
       content_type: "json",
@@ -134,7 +134,7 @@ export const queueMessages: Subject = {
     const { index, orderedId } = columnsOf(db);
     await multiply(db, "queue_messages", rows, { id: orderedId, due_at: sql`${sql.lit(START)} + ${index}` });
     const token = "c".repeat(32);
-    let claimed: MessageRow[] = [];
+    let claimed: QueueMessageRow[] = [];
     return [
       { name: "list", run: async () => expectRows(await table.peek(queue, Date.now(), PAGE), PAGE) },
       { name: "insert", run: () => table.insert([rowFor()]) },

@@ -5,14 +5,14 @@ import type { Caller, Permission, Resource } from "../../accounts/index.ts";
 import { silentLog, systemClock } from "../../kernel/index.ts";
 import { publishChange, createLocalEvents } from "../../store/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_TOKEN, TEST_ZONE, unrestrictedCaller } from "../api.testing.ts";
-import { createLiveEvents, type LiveSource } from "../live-events.ts";
+import { createLiveEvents, type LiveEventSource } from "../live-events.ts";
 import { eventRoutes } from "./events.ts";
 
 const OTHER_ACCOUNT = "e".repeat(32);
 
 interface Setup {
   caller?: Caller;
-  sources?: LiveSource[];
+  sources?: LiveEventSource[];
   limits?: NonNullable<Parameters<typeof eventRoutes>[0]["limits"]>;
   authenticateAgain?: () => Promise<Caller | undefined>;
 }
@@ -104,7 +104,7 @@ test("a client reads everything again if too many changes wait for it or events 
 });
 
 test("changes without an account are looked up", async (t) => {
-  const source: LiveSource = {
+  const source: LiveEventSource = {
     topic: "videos",
     event: "stream.video",
     ownerOf: async (uid) => (uid === "gone" ? undefined : { account: uid === "v1" ? TEST_ACCOUNT : OTHER_ACCOUNT }),

@@ -9,7 +9,7 @@ interface LiveEvent {
 }
 
 /** The changes of an account. They carry no data: the client reads it again. */
-export interface LiveEvents {
+export interface LiveEventFeed {
   /** Returns the unsubscribe function. */
   subscribe(account: string, listener: (event: LiveEvent) => void): () => void;
 }
@@ -24,7 +24,7 @@ const HEARTBEAT_MS = 15_000;
 const RECONNECT_MS = 2000;
 
 interface LiveEventRoutesDeps {
-  events: LiveEvents;
+  events: LiveEventFeed;
   /** Ends all streams, so that the server can stop. */
   stopping: AbortSignal;
 }

@@ -7,7 +7,7 @@ import { backupErrors } from "../errors.ts";
 import { makeFolder } from "../files.ts";
 import { canDecrypt, readSecretsKey, type SecretsSettings } from "../secrets-key.ts";
 import { findSqliteFiles, rebuildIndexes, sqliteProblem } from "../sqlite-files.ts";
-import { explain, type Finding } from "./finding.ts";
+import { explain, type DataFinding } from "./finding.ts";
 import { moveFile, openCheckedObjects, type CheckedObjects } from "./objects.ts";
 import { createReferences, type Reference, type Row } from "./references.ts";
 import { deleteRow } from "./repairs-table.ts";
@@ -25,7 +25,7 @@ interface Checked {
   objects: number;
   rows: number;
   databases: number;
-  findings: Finding[];
+  findings: DataFinding[];
 }
 
 /**
@@ -40,7 +40,7 @@ const REMOVED = "removed";
  * Compares rows with objects, and reads all databases. In a running server, rows and files change during the check: a
  * second check confirms the findings. A repair needs a stopped server. Throws BackupError noData, and StoreError.
  */
-export async function checkData({
+export async function checkServerData({
   isRunning,
   repair,
   ...options
@@ -69,12 +69,12 @@ async function openObjects(options: CheckOptions): Promise<CheckedObjects> {
   return openCheckedObjects(objects, address);
 }
 
-const identityOf = ({ kind, subject }: Finding) => `${kind} ${subject}`;
+const identityOf = ({ kind, subject }: DataFinding) => `${kind} ${subject}`;
 
 async function checkOnce(options: CheckOptions, stored: CheckedObjects): Promise<Checked> {
   const { dataDirectory, onProgress } = options;
   const address = addressOf(options);
-  const findings: Finding[] = [];
+  const findings: DataFinding[] = [];
   if ("path" in address) {
     onProgress?.({ step: "databases", count: 0 });
     const problem = sqliteProblem(address.path);
@@ -177,7 +177,7 @@ const addressOf = ({ dataDirectory, databaseUrl }: CheckOptions): DatabaseAddres
   databaseUrl === undefined ? { path: join(dataDirectory, "reelpost.sqlite") } : { url: databaseUrl };
 
 interface Repaired {
-  finding: Finding;
+  finding: DataFinding;
   /** Undefined if repaired. */
   failure?: string;
 }
@@ -189,7 +189,7 @@ interface Repaired {
 async function repairData(
   { dataDirectory, databaseUrl, now }: CheckOptions,
   objects: CheckedObjects,
-  findings: readonly Finding[],
+  findings: readonly DataFinding[],
 ): Promise<Repaired[]> {
   const repairable = findings.filter(({ kind }) => explain(kind).repair !== undefined);
   if (repairable.length === 0) return [];
@@ -209,7 +209,7 @@ async function repairData(
   }
   return results;
 
-  async function repair({ kind, row, file }: Finding): Promise<string | undefined> {
+  async function repair({ kind, row, file }: DataFinding): Promise<string | undefined> {
     if (kind === "d1_database") return rebuildIndexes(join(dataDirectory, file!));
     // Delete the file last: if this is interrupted, the file has no row, and the next check finds it.
     if (row !== undefined) await deleteRow(db, row);

@@ -1,5 +1,5 @@
 /** A discrepancy between rows and files. */
-export interface Finding {
+export interface DataFinding {
   kind: FindingKind;
   /** The affected row, or a path in the data directory. */
   subject: string;

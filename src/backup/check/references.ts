@@ -1,3 +1,4 @@
+import { utcDay } from "../../kernel/index.ts";
 import type { PortableValue } from "../../store/index.ts";
 import type { FindingKind, RowReference } from "./finding.ts";
 
@@ -83,7 +84,7 @@ const REFERENCES: Record<string, (row: Row) => Reference[]> = {
       : [
           {
             kind: "queued_message",
-            key: `mail/out/${new Date(Number(row["created_at"])).toISOString().slice(0, 10)}/${text(row["id"])}.eml`,
+            key: `mail/out/${utcDay(Number(row["created_at"]))}/${text(row["id"])}.eml`,
             subject: `queued message ${text(row["id"])}`,
           },
         ],

@@ -3,7 +3,7 @@ import { UserError, messageOf } from "../../kernel/index.ts";
 import { oneLine } from "../../kernel/text.ts";
 import { connectionErrors, refusal, type ErrorItem } from "./errors.ts";
 
-export interface ApiRequest {
+export interface ApiRequestOptions {
   query?: Record<string, string | number | boolean | undefined>;
   /** Sent as JSON. */
   json?: unknown;
@@ -23,14 +23,14 @@ interface Envelope<Result> {
 }
 
 /** Client for a server's v4 REST API. Every error response is thrown as a UserError with the server's code and text. */
-export interface Api {
+export interface ApiClient {
   /** Ends in /client/v4. */
   readonly url: string;
   /** `path` is relative to `url`. */
-  envelope<Result>(method: string, path: string, request?: ApiRequest): Promise<Envelope<Result>>;
-  result<Result>(method: string, path: string, request?: ApiRequest): Promise<Result>;
+  envelope<Result>(method: string, path: string, request?: ApiRequestOptions): Promise<Envelope<Result>>;
+  result<Result>(method: string, path: string, request?: ApiRequestOptions): Promise<Result>;
   /** Resolves with a successful response without an envelope. The caller reads its body. */
-  raw(method: string, path: string, request?: ApiRequest): Promise<Response>;
+  raw(method: string, path: string, request?: ApiRequestOptions): Promise<Response>;
 }
 
 export interface ApiOptions {
@@ -64,8 +64,8 @@ export function createApiClient({
   maxAttempts = MAX_ATTEMPTS,
   maxWaitSeconds = MAX_WAIT_SECONDS,
   fetch = globalThis.fetch,
-}: ApiOptions): Api {
-  async function raw(method: string, path: string, request: ApiRequest = {}): Promise<Response> {
+}: ApiOptions): ApiClient {
+  async function raw(method: string, path: string, request: ApiRequestOptions = {}): Promise<Response> {
     const { timeoutMs = DEFAULT_TIMEOUT_MS } = request;
     const what = `${method} ${path}`;
     for (let attempt = 1; ; attempt++) {
@@ -90,7 +90,7 @@ export function createApiClient({
   async function send(
     method: string,
     path: string,
-    { query = {}, json, body, headers, timeoutMs = DEFAULT_TIMEOUT_MS }: ApiRequest,
+    { query = {}, json, body, headers, timeoutMs = DEFAULT_TIMEOUT_MS }: ApiRequestOptions,
   ): Promise<Response> {
     const address = new URL(`${url}${path}`);
     for (const [name, value] of Object.entries(query))
@@ -116,7 +116,11 @@ export function createApiClient({
     });
   }
 
-  async function envelope<Result>(method: string, path: string, request?: ApiRequest): Promise<Envelope<Result>> {
+  async function envelope<Result>(
+    method: string,
+    path: string,
+    request?: ApiRequestOptions,
+  ): Promise<Envelope<Result>> {
     const response = await raw(method, path, request);
     const what = `${method} ${path}`;
     const text = await readText(response, what);
@@ -130,7 +134,7 @@ export function createApiClient({
     url,
     raw,
     envelope,
-    result: async <Result>(method: string, path: string, request?: ApiRequest) =>
+    result: async <Result>(method: string, path: string, request?: ApiRequestOptions) =>
       (await envelope<Result>(method, path, request)).result,
   };
 }

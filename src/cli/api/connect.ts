@@ -2,7 +2,7 @@ import type { ProjectTarget } from "../../workers/index.ts";
 import { oneLine } from "../../kernel/text.ts";
 import type { CommandContext } from "../command.ts";
 import { createProgress, type Progress } from "../progress.ts";
-import { createApiClient, type Api, type ApiOptions } from "./client.ts";
+import { createApiClient, type ApiClient, type ApiOptions } from "./client.ts";
 import { findCredentials, type Given } from "./credentials.ts";
 import { connectionErrors } from "./errors.ts";
 import { pagesOf } from "./lists.ts";
@@ -10,7 +10,7 @@ import { loginFile, readLogin } from "./login-file.ts";
 
 /** A server, an account on it, and the progress display. */
 export interface ApiConnection {
-  api: Api;
+  api: ApiClient;
   /** `/accounts/<id>` */
   base: string;
   account: string;
@@ -38,7 +38,7 @@ export async function connectUser(
   { cwd, env, version, stderr }: CommandContext,
   configuration?: Pick<ProjectTarget, "accountId">,
   patience: Patience = {},
-): Promise<{ api: Api; account: string | undefined; progress: Progress }> {
+): Promise<{ api: ApiClient; account: string | undefined; progress: Progress }> {
   const { url, token, account } = findCredentials(
     given,
     { ...(await readDotEnv(cwd)), ...env },
@@ -72,7 +72,7 @@ async function readDotEnv(cwd: string): Promise<Record<string, string>> {
 }
 
 /** Throws noAccount, severalAccounts. `option`: the option that selects an account. */
-export async function findOnlyAccount(api: Api, option = "--account"): Promise<string> {
+export async function findOnlyAccount(api: ApiClient, option = "--account"): Promise<string> {
   const accounts: { id: string; name: string }[] = [];
   for await (const account of pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 })) {
     accounts.push(account);

@@ -1,17 +1,17 @@
-import type { Api, ApiRequest } from "./client.ts";
+import type { ApiClient, ApiRequestOptions } from "./client.ts";
 
 /** Stops reading if a server returns endless pages. */
 const MAX_PAGES = 100_000;
 
 /** Yields every item of a list with numbered pages; `pick` finds the list in a result that is not itself the list. */
 export async function* pagesOf<Item>(
-  api: Api,
+  api: ApiClient,
   path: string,
   {
     query = {},
     pick = (result) => result as Item[],
     perPage = 100,
-  }: { query?: ApiRequest["query"]; pick?: (result: unknown) => Item[]; perPage?: number } = {},
+  }: { query?: ApiRequestOptions["query"]; pick?: (result: unknown) => Item[]; perPage?: number } = {},
 ): AsyncGenerator<Item> {
   for (let page = 1; page <= MAX_PAGES; page++) {
     const { result, result_info: info } = await api.envelope<unknown>("GET", path, {
@@ -29,12 +29,12 @@ export async function* pagesOf<Item>(
 
 /** Yields every item of a cursor-paginated list. */
 export async function* cursorPagesOf<Item>(
-  api: Api,
+  api: ApiClient,
   path: string,
   {
     query = {},
     pick = (result) => result as Item[],
-  }: { query?: ApiRequest["query"]; pick?: (result: unknown) => Item[] } = {},
+  }: { query?: ApiRequestOptions["query"]; pick?: (result: unknown) => Item[] } = {},
 ): AsyncGenerator<Item> {
   let cursor: string | undefined;
   for (let page = 1; page <= MAX_PAGES; page++) {

@@ -1,7 +1,7 @@
 import { connectToApi, connectUser } from "../api/connect.ts";
 import { pagesOf } from "../api/lists.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { formatTime, printResult, table } from "../print.ts";
+import { formatUtcTime, printResult, table } from "../print.ts";
 import { limitOption, serverOptions } from "../shared-options.ts";
 import { parseTimeOption } from "../time-option.ts";
 
@@ -70,7 +70,7 @@ const auditList = defineCommand({
       table(
         ["time", "user", "from", "action", "resource", "change"],
         entries.map((entry) => [
-          formatTime(entry.when),
+          formatUtcTime(entry.when),
           entry.actor.email ?? entry.interface,
           entry.actor.ip ?? "",
           entry.action.type,

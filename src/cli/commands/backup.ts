@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { formatSize } from "../../kernel/text.ts";
 import { defineCommand, EXIT, type CommandContext } from "../command.ts";
-import { nameValueLines, formatTime, plural, printResult, table } from "../print.ts";
+import { nameValueLines, formatUtcTime, plural, printResult, table } from "../print.ts";
 import { createProgress } from "../progress.ts";
 import { readServerSettings, serverDataOptions, type ServerDataValues } from "../server-data.ts";
 
@@ -172,7 +172,7 @@ const list = defineCommand({
         ["id", "started", "files", "size", "added", "encrypted", "secrets key"],
         backups.map((backup) => [
           backup.id,
-          formatTime(backup.started_on),
+          formatUtcTime(backup.started_on),
           backup.files,
           formatSize(backup.bytes),
           formatSize(backup.added_bytes),
@@ -276,7 +276,7 @@ server does not start until the restore is complete.`,
       (paint) => [
         ...nameValueLines(
           [
-            ["backup", `${manifest.id}, of ${formatTime(manifest.started_on)}`],
+            ["backup", `${manifest.id}, of ${formatUtcTime(manifest.started_on)}`],
             ["data", `${plural(files, "file")}, ${formatSize(bytes)}, ${plural(rows, "row")}`],
             ["directory", settings.data_dir],
             ["database", database === "sqlite" ? "SQLite" : "PostgreSQL"],

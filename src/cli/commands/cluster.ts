@@ -1,6 +1,6 @@
 import { connectToApi } from "../api/connect.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { nameValueLines, formatTime, plural, printResult, table } from "../print.ts";
+import { nameValueLines, formatUtcTime, plural, printResult, table } from "../print.ts";
 import { serverOptions } from "../shared-options.ts";
 
 interface ClusterStatus {
@@ -52,7 +52,7 @@ const clusterStatus = defineCommand({
           node.roles.join(","),
           node.version,
           `${node.load} %`,
-          formatTime(node.started),
+          formatUtcTime(node.started),
           node.draining ? "draining" : "live",
         ]),
         paint,

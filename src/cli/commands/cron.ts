@@ -1,5 +1,5 @@
 import { type Command, defineCommand } from "../command.ts";
-import { formatTime, printResult, table } from "../print.ts";
+import { formatUtcTime, printResult, table } from "../print.ts";
 import { workerOptions } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
 
@@ -17,7 +17,7 @@ const cronNext = defineCommand({
         ? ["No cron triggers."]
         : table(
             ["cron", "next runs (UTC)"],
-            triggers.map(({ cron, next }) => [cron, next.map(formatTime).join(", ")]),
+            triggers.map(({ cron, next }) => [cron, next.map(formatUtcTime).join(", ")]),
             paint,
           ),
     );

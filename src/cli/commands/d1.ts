@@ -5,20 +5,21 @@ import { confirm } from "../ask.ts";
 import { type Command, defineCommand, type CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { fileBody } from "../input.ts";
-import { printResult, formatTime, table, nameValueLines, plural, type Paint } from "../print.ts";
+import { printResult, formatUtcTime, table, nameValueLines, plural } from "../print.ts";
 import { saveBody } from "../save.ts";
 import { configOptions, localOptions, storageOptions, yesOption } from "../shared-options.ts";
-import { type Database, connectDatabase, databaseArgument, type D1Connection } from "../storage/d1-database.ts";
+import { type ApiDatabase, connectDatabase, databaseArgument, type D1Connection } from "../storage/d1-database.ts";
 import { importFile, pollToEnd, type JobStatus } from "../storage/d1-import.ts";
 import { runSql, type QueryResult } from "../storage/d1-query.ts";
 import {
-  createMigration,
+  createMigrationFile,
   migrationSettingsOf,
   findUnappliedMigrations,
   applyMigration,
 } from "../storage/migrations.ts";
 import { connectStorage } from "../worker-of.ts";
 import { resolve, join, relative } from "node:path";
+import type { Paint } from "../../kernel/paint.ts";
 
 const d1Create = defineCommand({
   name: "d1 create",
@@ -28,7 +29,7 @@ const d1Create = defineCommand({
   examples: [["reelpost d1 create letters", "prints the entry for the configuration"]],
   async run(values, [name], context) {
     const { api, base } = await connectStorage(values, context);
-    const database = await api.result<Database>("POST", `${base}/d1/database`, { json: { name } });
+    const database = await api.result<ApiDatabase>("POST", `${base}/d1/database`, { json: { name } });
     printResult(context, database, () => [
       `Created the D1 database ${database.name}. In the configuration:`,
       `  "d1_databases": [{ "binding": "DB", "database_name": "${database.name}", "database_id": "${database.uuid}" }]`,
@@ -44,11 +45,11 @@ const d1List = defineCommand({
   examples: [["reelpost d1 list", "in the whole account"]],
   async run(values, _, context) {
     const { api, base } = await connectStorage(values, context);
-    const databases = await collectItems(pagesOf<Database>(api, `${base}/d1/database`));
+    const databases = await collectItems(pagesOf<ApiDatabase>(api, `${base}/d1/database`));
     printResult(context, databases, (paint) =>
       table(
         ["id", "name", "created"],
-        databases.map(({ uuid, name, created_at: createdAt }) => [uuid, name, formatTime(createdAt)]),
+        databases.map(({ uuid, name, created_at: createdAt }) => [uuid, name, formatUtcTime(createdAt)]),
         paint,
       ),
     );
@@ -64,13 +65,13 @@ const d1Info = defineCommand({
   examples: [["reelpost d1 info letters", "selected by name"]],
   async run(values, [name], context) {
     const { api, database } = await connectDatabase(name!, values, context);
-    const databaseInfo = await api.result<Database>("GET", database);
+    const databaseInfo = await api.result<ApiDatabase>("GET", database);
     printResult(context, databaseInfo, (paint) =>
       nameValueLines(
         [
           ["name", oneLine(databaseInfo.name)],
           ["id", databaseInfo.uuid],
-          ["created", formatTime(databaseInfo.created_at)],
+          ["created", formatUtcTime(databaseInfo.created_at)],
           ["size", databaseInfo.file_size === undefined ? undefined : formatSize(databaseInfo.file_size)],
           ["tables", databaseInfo.num_tables === undefined ? undefined : String(databaseInfo.num_tables)],
         ],
@@ -255,7 +256,7 @@ const d1MigrationsCreate = defineCommand({
     if (configured === undefined) throw commandErrors.databaseUnbound({ name });
     const file = relative(
       context.cwd,
-      join(configured.migrationsDir, await createMigration(configured.migrationsDir, message!)),
+      join(configured.migrationsDir, await createMigrationFile(configured.migrationsDir, message!)),
     );
     printResult(context, { file }, () => [`Created ${file}`]);
     return 0;

@@ -4,7 +4,7 @@ import { mailAddress, setWorkerUrl } from "../deploy/address.ts";
 import { syncRoutingRules } from "../deploy/addresses.ts";
 import { setConsumers } from "../deploy/consumers.ts";
 import { uploadAssets } from "../deploy/assets.ts";
-import { checkRoutes, setRoutes, routePatterns } from "../deploy/routes.ts";
+import { validateRoutes, setRoutes, routePatterns } from "../deploy/routes.ts";
 import { pendingMigrations } from "../deploy/migrations.ts";
 import { prepare, readForDeploy, type PreparedUpload } from "../deploy/prepare.ts";
 import { describeCreated, provision } from "../deploy/provision.ts";
@@ -41,7 +41,7 @@ the version as a test: if it does not start, nothing is deployed. Secrets on the
       checkSecrets(project, secrets);
       progress.step(`building ${project.name}`);
       const preparedDeploy = await prepare(project, values, secrets ?? [], context);
-      await checkRoutes(connection, project);
+      await validateRoutes(connection, project);
       const migrations = await pendingMigrations(connection, project);
       const assets = preparedDeploy.assets && (await uploadAssets(connection, preparedDeploy.assets));
       const { bindings, createdResources } = await provision(

@@ -2,10 +2,10 @@ import { oneLine } from "../../kernel/text.ts";
 import { at } from "../api/paths.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { formatTime, printResult, table, nameValueLines } from "../print.ts";
+import { formatUtcTime, printResult, table, nameValueLines } from "../print.ts";
 import { workerOptions } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
-import { messageIn, versionsText, type Deployment, type VersionItem } from "../workers-api.ts";
+import { messageIn, versionsText, type ApiDeployment, type VersionItem } from "../workers-api.ts";
 
 const deploymentsList = defineCommand({
   name: "deployments list",
@@ -14,12 +14,12 @@ const deploymentsList = defineCommand({
   examples: [["reelpost deployments list", "the worker in this folder"]],
   async run(values, _, context) {
     const { api, script } = await connectWorker(values, context);
-    const { deployments } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
+    const { deployments } = await api.result<{ deployments: ApiDeployment[] }>("GET", `${script}/deployments`);
     printResult(context, deployments, (paint) =>
       table(
         ["since", "version", "by", "message"],
         deployments.map((deployment, i) => [
-          `${formatTime(deployment.created_on)}${i === 0 ? "  live" : ""}`,
+          `${formatUtcTime(deployment.created_on)}${i === 0 ? "  live" : ""}`,
           versionsText(deployment),
           deployment.author_email,
           messageIn(deployment),
@@ -40,7 +40,7 @@ const deploymentsStatus = defineCommand({
     const { api, script, name } = await connectWorker(values, context);
     const {
       deployments: [liveDeployment],
-    } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
+    } = await api.result<{ deployments: ApiDeployment[] }>("GET", `${script}/deployments`);
     if (liveDeployment === undefined) throw commandErrors.neverDeployed({ name });
     const versions = await Promise.all(
       liveDeployment.versions.map(({ version_id: id }) =>
@@ -56,12 +56,12 @@ const deploymentsStatus = defineCommand({
             ["worker", name],
             [
               "live since",
-              `${formatTime(liveDeployment.created_on)}${liveDeployment.author_email === undefined ? "" : `, by ${oneLine(liveDeployment.author_email)}`}`,
+              `${formatUtcTime(liveDeployment.created_on)}${liveDeployment.author_email === undefined ? "" : `, by ${oneLine(liveDeployment.author_email)}`}`,
             ],
             ["message", oneLine(messageIn(liveDeployment)) || undefined],
             ...versions.map((version, i): [string, string] => [
               `${liveDeployment.versions[i]!.percentage}%`,
-              `${version.id}  version ${version.number}, created ${formatTime(version.metadata.created_on)}  ${oneLine(messageIn(version))}`.trimEnd(),
+              `${version.id}  version ${version.number}, created ${formatUtcTime(version.metadata.created_on)}  ${oneLine(messageIn(version))}`.trimEnd(),
             ]),
           ],
           paint,

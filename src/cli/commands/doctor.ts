@@ -1,5 +1,5 @@
 import { defineCommand, EXIT } from "../command.ts";
-import { findingLines, type Finding } from "../email/finding.ts";
+import { findingLines, type ApiFinding } from "../email/finding.ts";
 import { connectZone, nameIn, zoneOptions } from "../email/zone.ts";
 import { printResult } from "../print.ts";
 
@@ -14,7 +14,7 @@ export const doctor = defineCommand({
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
     // Unresponsive hosts make the checks slow.
-    const findings = await zone.api.result<Finding[]>("GET", `${zone.path}/email/doctor`, {
+    const findings = await zone.api.result<ApiFinding[]>("GET", `${zone.path}/email/doctor`, {
       query: nameIn(zone),
       timeoutMs: 120_000,
     });

@@ -1,7 +1,7 @@
 import { oneLine } from "../../kernel/text.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand, type CommandContext } from "../command.ts";
-import { dmarcLines, type DmarcStatistics } from "../email/dmarc.ts";
+import { dmarcLines, type ApiDmarcStatistics } from "../email/dmarc.ts";
 import { reportPeriodOptions } from "../email/report-period.ts";
 import { connectZone, zoneOptions, type ZoneConnection, nameIn } from "../email/zone.ts";
 import { nameValueLines, printResult } from "../print.ts";
@@ -101,7 +101,7 @@ const emailDmarcReport = defineCommand({
   ],
   async run({ since, until, limit = 20, ...values }, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const found = await zone.api.result<DmarcStatistics>("GET", `${zone.path}/email/auth/dmarc-reports/statistics`, {
+    const found = await zone.api.result<ApiDmarcStatistics>("GET", `${zone.path}/email/auth/dmarc-reports/statistics`, {
       query: { since, until, limit: String(limit), domain: nameIn(zone).name },
     });
     printResult(context, found, (paint) => dmarcLines(found, paint));

@@ -1,3 +1,4 @@
+import { painter } from "../../kernel/paint.ts";
 import { oneLine } from "../../kernel/text.ts";
 import { connectToApi } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
@@ -7,7 +8,7 @@ import { logOptions, logQuery, readLog, readDetails } from "../email/log-query.t
 import { LOG_TITLES, logRow, logTable, type LogEntry, detailLines } from "../email/log.ts";
 import { connectZone } from "../email/zone.ts";
 import { onInterrupt } from "../interrupt.ts";
-import { printResult, painter } from "../print.ts";
+import { printResult } from "../print.ts";
 import { limitOption, serverOptions } from "../shared-options.ts";
 
 /** Entries per poll while following the log. */

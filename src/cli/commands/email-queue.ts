@@ -1,12 +1,12 @@
 import { oneLine } from "../../kernel/text.ts";
-import type { ApiRequest } from "../api/client.ts";
+import type { ApiRequestOptions } from "../api/client.ts";
 import { connectToApi, type ApiConnection } from "../api/connect.ts";
 import { cursorPagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { QUEUE_STATES, queueTable, type QueuedItem, messageLines, type WholeMessage } from "../email/queue.ts";
-import { formatTime, printResult, table } from "../print.ts";
+import { QUEUE_STATES, queueTable, type QueuedItem, queuedMessageLines, type WholeMessage } from "../email/queue.ts";
+import { formatUtcTime, printResult, table } from "../print.ts";
 import { limitOption, serverOptions, yesOption } from "../shared-options.ts";
 
 const emailQueuePauses = defineCommand({
@@ -25,7 +25,7 @@ const emailQueuePauses = defineCommand({
         ? ["No destination is paused."]
         : table(
             ["destination", "until (UTC)", "reason"],
-            pauses.map(({ destination, until, reason }) => [destination, formatTime(until), reason]),
+            pauses.map(({ destination, until, reason }) => [destination, formatUtcTime(until), reason]),
             paint,
           ),
     );
@@ -86,7 +86,7 @@ const emailQueueList = defineCommand({
 
 async function newest(
   { api, base }: ApiConnection,
-  query: NonNullable<ApiRequest["query"]>,
+  query: NonNullable<ApiRequestOptions["query"]>,
   limit: number,
 ): Promise<QueuedItem[]> {
   const items: QueuedItem[] = [];
@@ -107,7 +107,7 @@ const emailQueueGet = defineCommand({
   async run(values, [id], context) {
     const { api, base } = await connectToApi(values, context);
     const message = await api.result<WholeMessage>("GET", `${base}/email/queue${at`/${id!}`}`);
-    printResult(context, message, (paint) => messageLines(message, paint));
+    printResult(context, message, (paint) => queuedMessageLines(message, paint));
     return 0;
   },
 });
@@ -121,7 +121,7 @@ const emailQueueResend = defineCommand({
   async run(values, [id], context) {
     const { api, base } = await connectToApi(values, context);
     const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/resend`);
-    printResult(context, message, (paint) => messageLines(message, paint));
+    printResult(context, message, (paint) => queuedMessageLines(message, paint));
     return 0;
   },
 });
@@ -137,7 +137,7 @@ const emailQueueCancel = defineCommand({
     const { api, base } = await connectToApi(values, context);
     await confirm(`Cancel the delivery of message ${id!}?`, yes, context);
     const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/cancel`);
-    printResult(context, message, (paint) => messageLines(message, paint));
+    printResult(context, message, (paint) => queuedMessageLines(message, paint));
     return 0;
   },
 });

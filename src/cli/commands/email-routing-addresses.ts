@@ -4,7 +4,7 @@ import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { addressTable, type Address } from "../email/routing.ts";
-import { formatTime, printResult, nameValueLines } from "../print.ts";
+import { formatUtcTime, printResult, nameValueLines } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 const emailRoutingAddressesList = defineCommand({
@@ -39,8 +39,8 @@ const emailRoutingAddressesGet = defineCommand({
         [
           ["id", address.id],
           ["address", address.email],
-          ["verified", address.verified === null ? "no" : formatTime(address.verified)],
-          ["created", formatTime(address.created)],
+          ["verified", address.verified === null ? "no" : formatUtcTime(address.verified)],
+          ["created", formatUtcTime(address.created)],
         ],
         paint,
       ),

@@ -2,7 +2,7 @@ import { oneLine } from "../../kernel/text.ts";
 import { collectItems, pagesOf } from "../api/lists.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { ruleTable, type Rule, ruleLines } from "../email/routing.ts";
+import { ruleTable, type ApiRule, ruleLines } from "../email/routing.ts";
 import { buildRuleBody, ruleOptions, CATCH_ALL } from "../email/rule-body.ts";
 import { fetchRule, rulePath } from "../email/rule.ts";
 import { connectZone, zoneOptions } from "../email/zone.ts";
@@ -18,7 +18,7 @@ const emailRoutingRulesList = defineCommand({
   examples: [["reelpost email routing rules list example.com", "the catch-all rule comes last"]],
   async run(values, [domain], context) {
     const { api, path } = await connectZone(domain!, values, context);
-    const rules = await collectItems(pagesOf<Rule>(api, `${path}/email/routing/rules`, { perPage: 50 }));
+    const rules = await collectItems(pagesOf<ApiRule>(api, `${path}/email/routing/rules`, { perPage: 50 }));
     printResult(context, rules, (paint) => ruleTable(rules, paint));
     return 0;
   },
@@ -59,7 +59,7 @@ const emailRoutingRulesCreate = defineCommand({
   async run(values, [domain], context) {
     const body = buildRuleBody(values);
     const { api, path } = await connectZone(domain!, values, context);
-    const rule = await api.result<Rule>("POST", `${path}/email/routing/rules`, { json: body });
+    const rule = await api.result<ApiRule>("POST", `${path}/email/routing/rules`, { json: body });
     printResult(context, rule, (paint) => ruleLines(rule, paint));
     return 0;
   },

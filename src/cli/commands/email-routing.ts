@@ -1,16 +1,16 @@
 import { connectToApi } from "../api/connect.ts";
 import { collectItems, pagesOf } from "../api/lists.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { dkimTable, type DkimKey } from "../email/dkim.ts";
+import { dkimTable, type ApiDkimKey } from "../email/dkim.ts";
 import {
   yesNo,
-  type RoutingSettings,
+  type ApiRoutingSettings,
   routingLines,
   neededRecordTable,
   type NeededDnsRecord,
 } from "../email/routing.ts";
 import { connectZone, zoneOptions, nameIn } from "../email/zone.ts";
-import { formatTime, printResult, table } from "../print.ts";
+import { formatUtcTime, printResult, table } from "../print.ts";
 import { serverOptions } from "../shared-options.ts";
 
 const emailRoutingList = defineCommand({
@@ -20,11 +20,11 @@ const emailRoutingList = defineCommand({
   examples: [["reelpost email routing list", "in the whole account"]],
   async run(values, _, context) {
     const { api, base } = await connectToApi(values, context);
-    const zones = await collectItems(pagesOf<RoutingSettings>(api, `${base}/email/routing/zones`, { perPage: 50 }));
+    const zones = await collectItems(pagesOf<ApiRoutingSettings>(api, `${base}/email/routing/zones`, { perPage: 50 }));
     printResult(context, zones, (paint) =>
       table(
         ["domain", "enabled", "status", "changed", "zone"],
-        zones.map((zone) => [zone.name, yesNo(zone.enabled), zone.status, formatTime(zone.modified), zone.id]),
+        zones.map((zone) => [zone.name, yesNo(zone.enabled), zone.status, formatUtcTime(zone.modified), zone.id]),
         paint,
       ),
     );
@@ -40,7 +40,7 @@ const emailRoutingSettings = defineCommand({
   examples: [["reelpost email routing settings example.com", "includes the status of its DNS records"]],
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const settings = await zone.api.result<RoutingSettings>("GET", `${zone.path}/email/routing`);
+    const settings = await zone.api.result<ApiRoutingSettings>("GET", `${zone.path}/email/routing`);
     printResult(context, settings, (paint) => routingLines(settings, paint));
     return 0;
   },
@@ -55,7 +55,7 @@ const emailRoutingEnable = defineCommand({
   examples: [["reelpost email routing enable example.com", "creates and locks its MX, SPF and DKIM records"]],
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const settings = await zone.api.result<RoutingSettings>("POST", `${zone.path}/email/routing/dns`, {
+    const settings = await zone.api.result<ApiRoutingSettings>("POST", `${zone.path}/email/routing/dns`, {
       json: nameIn(zone),
     });
     printResult(context, settings, (paint) => routingLines(settings, paint));
@@ -71,7 +71,7 @@ const emailRoutingDisable = defineCommand({
   examples: [["reelpost email routing disable example.com", "deletes the records that `enable` created"]],
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const settings = await zone.api.result<RoutingSettings>("DELETE", `${zone.path}/email/routing/dns`, {
+    const settings = await zone.api.result<ApiRoutingSettings>("DELETE", `${zone.path}/email/routing/dns`, {
       json: nameIn(zone),
     });
     printResult(context, settings, (paint) => routingLines(settings, paint));
@@ -109,7 +109,7 @@ const emailRoutingDnsUnlock = defineCommand({
   examples: [["reelpost email routing dns unlock example.com", "allows changes to the records"]],
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const settings = await zone.api.result<RoutingSettings>("PATCH", `${zone.path}/email/routing/dns`, {
+    const settings = await zone.api.result<ApiRoutingSettings>("PATCH", `${zone.path}/email/routing/dns`, {
       json: nameIn(zone),
     });
     printResult(context, settings, (paint) => routingLines(settings, paint));
@@ -125,7 +125,7 @@ const emailRoutingDkimList = defineCommand({
   examples: [["reelpost email routing dkim list example.com", "the active key and its successor"]],
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const keys = await zone.api.result<DkimKey[]>("GET", `${zone.path}/email/routing/dkim`, {
+    const keys = await zone.api.result<ApiDkimKey[]>("GET", `${zone.path}/email/routing/dkim`, {
       query: { subdomain: nameIn(zone).name },
     });
     printResult(context, keys, (paint) => dkimTable(keys, paint));
@@ -143,7 +143,7 @@ const emailRoutingDkimRotate = defineCommand({
   examples: [["reelpost email routing dkim rotate example.com", "without interruption"]],
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const keys = await zone.api.result<DkimKey[]>("POST", `${zone.path}/email/routing/dkim/rotate`, {
+    const keys = await zone.api.result<ApiDkimKey[]>("POST", `${zone.path}/email/routing/dkim/rotate`, {
       json: nameIn(zone),
     });
     printResult(context, keys, (paint) => dkimTable(keys, paint));

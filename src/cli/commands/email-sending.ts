@@ -7,16 +7,16 @@ import { readAttachment } from "../email/attachment.ts";
 import { yesNo, neededRecordTable, type NeededDnsRecord } from "../email/routing.ts";
 import {
   sendingPath,
-  type SendingDomain,
+  type ApiSendingDomain,
   findSendingDomain,
   sendingLines,
   resultLines,
-  type SendResult,
+  type ApiSendResult,
 } from "../email/sending.ts";
 import { connectZone, zoneOptions } from "../email/zone.ts";
 import { commandErrors } from "../errors.ts";
 import { readStdin, readTextFile } from "../input.ts";
-import { formatTime, printResult, table } from "../print.ts";
+import { formatUtcTime, printResult, table } from "../print.ts";
 import { limitOption, serverOptions, yesOption } from "../shared-options.ts";
 
 const emailSendingList = defineCommand({
@@ -30,7 +30,7 @@ const emailSendingList = defineCommand({
     printResult(context, domains, (paint) =>
       table(
         ["domain", "enabled", "created", "id"],
-        domains.map(({ name, enabled, created, tag }) => [name, yesNo(enabled), formatTime(created), tag]),
+        domains.map(({ name, enabled, created, tag }) => [name, yesNo(enabled), formatUtcTime(created), tag]),
         paint,
       ),
     );
@@ -38,18 +38,18 @@ const emailSendingList = defineCommand({
 
     async function allDomains() {
       const { api, base } = await connectToApi(values, context);
-      const domains: SendingDomain[] = [];
+      const domains: ApiSendingDomain[] = [];
       // Subdomains are listed by zone.
       for (const { tag: zone } of await collectItems(
-        pagesOf<SendingDomain>(api, `${base}/email/sending/zones`, { perPage: 50 }),
+        pagesOf<ApiSendingDomain>(api, `${base}/email/sending/zones`, { perPage: 50 }),
       )) {
-        domains.push(...(await api.result<SendingDomain[]>("GET", at`/zones/${zone}/email/sending/subdomains`)));
+        domains.push(...(await api.result<ApiSendingDomain[]>("GET", at`/zones/${zone}/email/sending/subdomains`)));
       }
       return domains;
     }
     async function readZoneDomains(name: string) {
       const zone = await connectZone(name, values, context);
-      return zone.api.result<SendingDomain[]>("GET", sendingPath(zone));
+      return zone.api.result<ApiSendingDomain[]>("GET", sendingPath(zone));
     }
   },
 });
@@ -75,7 +75,7 @@ const emailSendingEnable = defineCommand({
   examples: [["reelpost email sending enable example.com", "creates its records: bounces, SPF, DKIM, DMARC"]],
   async run(values, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const made = await zone.api.result<SendingDomain>("POST", sendingPath(zone), { json: { name: zone.domain } });
+    const made = await zone.api.result<ApiSendingDomain>("POST", sendingPath(zone), { json: { name: zone.domain } });
     printResult(context, made, (paint) => sendingLines(made, paint));
     return 0;
   },
@@ -144,7 +144,7 @@ const emailSendingSend = defineCommand({
     }
     const toAddress = (address: string, name: string | undefined) => (name === undefined ? address : { address, name });
     const { api, base } = await connectToApi(values, context);
-    const result = await api.result<SendResult>("POST", `${base}/email/sending/send`, {
+    const result = await api.result<ApiSendResult>("POST", `${base}/email/sending/send`, {
       json: {
         from: toAddress(from!, values["from-name"]),
         to,
@@ -220,7 +220,7 @@ const emailSendingSendRaw = defineCommand({
         ? (await readStdin(context, MAX_MESSAGE_BYTES)).toString()
         : await readTextFile(context.cwd, file!, MAX_MESSAGE_BYTES));
     const { api, base } = await connectToApi(values, context);
-    const result = await api.result<SendResult>("POST", `${base}/email/sending/send_raw`, {
+    const result = await api.result<ApiSendResult>("POST", `${base}/email/sending/send_raw`, {
       json: { from, recipients: to, mime_message: message },
       timeoutMs: 180_000,
     });
@@ -266,8 +266,8 @@ const emailSendingSuppressionsList = defineCommand({
         found.map((one) => [
           one.email,
           one.reason,
-          formatTime(one.created_at),
-          one.expires_at === null ? "never" : formatTime(one.expires_at),
+          formatUtcTime(one.created_at),
+          one.expires_at === null ? "never" : formatUtcTime(one.expires_at),
           one.scope?.value ?? "account",
           one.id,
         ]),

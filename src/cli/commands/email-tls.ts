@@ -1,5 +1,5 @@
 import { type Command, defineCommand } from "../command.ts";
-import { tlsLines, type TlsStatistics } from "../email/tls.ts";
+import { tlsLines, type ApiTlsStatistics } from "../email/tls.ts";
 import { reportPeriodOptions } from "../email/report-period.ts";
 import { connectZone, nameIn, zoneOptions } from "../email/zone.ts";
 import { printResult } from "../print.ts";
@@ -19,7 +19,7 @@ const emailTlsReport = defineCommand({
   examples: [["reelpost email tls report example.com", "the last 30 days"]],
   async run({ since, until, limit = 20, ...values }, [domain], context) {
     const zone = await connectZone(domain!, values, context);
-    const found = await zone.api.result<TlsStatistics>("GET", `${zone.path}/email/auth/tls-reports/statistics`, {
+    const found = await zone.api.result<ApiTlsStatistics>("GET", `${zone.path}/email/auth/tls-reports/statistics`, {
       query: { since, until, limit: String(limit), domain: nameIn(zone).name },
     });
     printResult(context, found, (paint) => tlsLines(found, paint));

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
+import type { Paint } from "../../kernel/paint.ts";
 import { formatSize } from "../../kernel/text.ts";
-import { AREAS, createExport, type Manifest, type PlannedItem } from "../../migrate/index.ts";
+import { AREAS, createExport, type ExportManifest, type PlannedItem } from "../../migrate/index.ts";
 import { connectToApi } from "../api/connect.ts";
 import { defineCommand } from "../command.ts";
 import { onInterrupt } from "../interrupt.ts";
@@ -9,7 +10,7 @@ import { limitConcurrency } from "../migrate/limit-concurrency.ts";
 import { partsIn } from "../migrate/parts.ts";
 import { listLines, positionText } from "../migrate/print-plan.ts";
 import { RETRY_LIMITS } from "../migrate/source.ts";
-import { printResult, table, type Paint } from "../print.ts";
+import { printResult, table } from "../print.ts";
 import { serverOptions } from "../shared-options.ts";
 
 const DEFAULT_CONCURRENCY = 4;
@@ -92,7 +93,7 @@ function planLines(items: readonly Pick<PlannedItem, "kind" | "name" | "bytes">[
   return table(["", "count", "size"], rows, paint);
 }
 
-function manifestLines({ counts, refused, failed, warnings }: Manifest, folder: string, paint: Paint): string[] {
+function manifestLines({ counts, refused, failed, warnings }: ExportManifest, folder: string, paint: Paint): string[] {
   const rows = Object.entries(counts).filter(([, count]) => count > 0);
   return [
     ...(rows.length === 0 ? [] : [...table(["exported", "count"], rows, paint), ""]),

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { painter } from "../../kernel/paint.ts";
 import { messageOf } from "../../kernel/index.ts";
 import { ALIAS_FORMATS, createAliasImport, readAliases, type AliasFormat } from "../../migrate/index.ts";
 import { connectToApi } from "../api/connect.ts";
@@ -8,7 +9,7 @@ import { defineCommand, type Command } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { onInterrupt } from "../interrupt.ts";
 import { hasWork, planJson, planLines, positionText, reportLines } from "../migrate/print-plan.ts";
-import { painter, plural, printResult } from "../print.ts";
+import { plural, printResult } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 const SUMMARIES: Record<AliasFormat, string> = {

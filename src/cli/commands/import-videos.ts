@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
+import { painter } from "../../kernel/paint.ts";
 import { messageOf } from "../../kernel/index.ts";
 import { formatSize } from "../../kernel/text.ts";
 import { connectToApi, type ApiConnection } from "../api/connect.ts";
@@ -7,18 +8,18 @@ import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { defineCommand, type CommandContext } from "../command.ts";
 import { RETRY_LIMITS } from "../migrate/source.ts";
-import { readVideoList, type ListedVideo } from "../migrate/video-list.ts";
-import { painter, plural, printResult, table } from "../print.ts";
+import { readVideoList, type VideoListEntry } from "../migrate/video-list.ts";
+import { plural, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 import { videoBodyFields, type VideoProperties } from "../stream/about.ts";
 import { uploadFile } from "../stream/upload-file.ts";
-import { videoPath, type Video } from "../stream/video.ts";
+import { videoPath, type ApiVideo } from "../stream/video.ts";
 
 /** Maximum number of videos in one response. */
 const PAGE_SIZE = 1000;
 
 interface Planned {
-  video: ListedVideo;
+  video: VideoListEntry;
   action: "new" | "unchanged" | "impossible";
 }
 
@@ -72,10 +73,10 @@ Each video is uploaded only once: later runs skip files whose name and size matc
   },
 });
 
-async function planVideos({ api, base }: ApiConnection, videos: readonly ListedVideo[]): Promise<Planned[]> {
+async function planVideos({ api, base }: ApiConnection, videos: readonly VideoListEntry[]): Promise<Planned[]> {
   const existing = new Set<string>();
   for (let page = 1; ; page++) {
-    const list = await api.result<Video[]>("GET", `${base}/stream`, { query: { page, per_page: PAGE_SIZE } });
+    const list = await api.result<ApiVideo[]>("GET", `${base}/stream`, { query: { page, per_page: PAGE_SIZE } });
     for (const { meta, size } of list) {
       existing.add(`${meta["filename"]} ${size}`);
       if (meta["downloaded-from"] !== undefined) existing.add(meta["downloaded-from"]);
@@ -100,7 +101,7 @@ function planLines(plan: readonly Planned[], { stdout }: CommandContext): string
   return table(["", "name", "size", "captions"], rows, painter(stdout));
 }
 
-async function upload(connection: ApiConnection, video: ListedVideo, context: CommandContext): Promise<string> {
+async function upload(connection: ApiConnection, video: VideoListEntry, context: CommandContext): Promise<string> {
   const { api, base } = connection;
   const about: VideoProperties = {
     name: video.name,
@@ -112,7 +113,7 @@ async function upload(connection: ApiConnection, video: ListedVideo, context: Co
   const uid =
     video.size === undefined
       ? (
-          await api.result<Video>("POST", `${base}/stream/copy`, {
+          await api.result<ApiVideo>("POST", `${base}/stream/copy`, {
             json: { input: video.source, ...videoBodyFields(about) },
           })
         ).uid

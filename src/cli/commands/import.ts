@@ -1,7 +1,8 @@
 import { join, resolve } from "node:path";
+import type { Paint } from "../../kernel/paint.ts";
 import type { CopiedResource, TargetResource, WranglerStateImportResult } from "../../workers/index.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { plural, printResult, table, type Paint } from "../print.ts";
+import { plural, printResult, table } from "../print.ts";
 import { configOptions, localOptions } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 import { aliasImportCommands } from "./import-aliases.ts";

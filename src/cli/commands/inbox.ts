@@ -3,7 +3,7 @@ import { confirm } from "../ask.ts";
 import { type Command, defineCommand, EXIT } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { connectInbox, inboxOptions } from "../inbox/connect.ts";
-import { messageLines, messageTable, type InboxDetails, type InboxMessage } from "../inbox/message.ts";
+import { messageLines, messageTable, type InboxDetails, type ApiInboxMessage } from "../inbox/message.ts";
 import { plural, printResult, table } from "../print.ts";
 import { saveBody } from "../save.ts";
 import { limitOption, yesOption } from "../shared-options.ts";
@@ -31,7 +31,7 @@ const list = defineCommand({
   ],
   async run(values, _, context) {
     const { api, messages } = await connectInbox(values, context);
-    const found = await api.result<InboxMessage[]>("GET", messages, {
+    const found = await api.result<ApiInboxMessage[]>("GET", messages, {
       query: { query: values.search, per_page: values.limit ?? 50 },
     });
     printResult(context, found, (paint) => messageTable(found, paint));
@@ -102,7 +102,7 @@ Returns immediately if enough messages match already. The exit code is 1 if they
     const deadline = performance.now() + timeout * 1000;
     for (;;) {
       const seconds = Math.max(0, Math.min(MAX_WAIT_SECONDS, (deadline - performance.now()) / 1000));
-      const found = await api.result<InboxMessage[]>("GET", messages, {
+      const found = await api.result<ApiInboxMessage[]>("GET", messages, {
         query: { query, count, wait: seconds.toFixed(3), per_page: Math.max(50, count) },
         timeoutMs: (MAX_WAIT_SECONDS + 30) * 1000,
       });

@@ -1,5 +1,6 @@
 import { join, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
+import { utcDay } from "../../kernel/index.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import {
   TEMPLATES,
@@ -37,7 +38,7 @@ The compatibility date is today's, or the newest that the installed runtime supp
     const template = values.template ?? (values.yes === true || json ? "inbox" : await askTemplate(context));
     const name = workerNameFrom(folder);
     const { NEWEST_COMPATIBILITY_DATE } = await import("../../workers/project/index.ts");
-    const today = new Date(clock.now()).toISOString().slice(0, 10);
+    const today = utcDay(clock.now());
     const date = today < NEWEST_COMPATIBILITY_DATE ? today : NEWEST_COMPATIBILITY_DATE;
     const files = await renderTemplate(template, {
       name,

@@ -3,9 +3,9 @@ import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { inputArgument, inputPath } from "../live/input.ts";
 import { statusLines, type LiveStatus, historyTable, type HistoryEntry } from "../live/status.ts";
-import { printResult, formatTime, table } from "../print.ts";
+import { printResult, formatUtcTime, table } from "../print.ts";
 import { limitOption, serverOptions, yesOption } from "../shared-options.ts";
-import { lengthText, stateText, type Video } from "../stream/video.ts";
+import { lengthText, stateText, type ApiVideo } from "../stream/video.ts";
 
 const liveStatus = defineCommand({
   name: "live status",
@@ -77,7 +77,7 @@ const liveMetrics = defineCommand({
         : table(
             ["time (UTC)", "video kbit/s", "audio kbit/s", "frames/s", "key frames s", "lost", "viewers"],
             metrics.samples.map((one) => [
-              formatTime(one.at),
+              formatUtcTime(one.at),
               kilobits(one.videoBitrate),
               kilobits(one.audioBitrate),
               Math.round(one.frameRate * 10) / 10,
@@ -119,7 +119,7 @@ const liveVideos = defineCommand({
   examples: [["reelpost live videos 66be…", "for `reelpost stream get` and other video commands"]],
   async run({ limit = 100, ...values }, [uid], context) {
     const connection = await connectToApi(values, context);
-    const videos = await connection.api.result<Video[]>("GET", `${inputPath(connection, uid!)}/videos`, {
+    const videos = await connection.api.result<ApiVideo[]>("GET", `${inputPath(connection, uid!)}/videos`, {
       query: { per_page: limit },
     });
     printResult(context, videos, (paint) =>
@@ -132,7 +132,7 @@ const liveVideos = defineCommand({
               video.meta["name"],
               stateText(video),
               lengthText(video),
-              formatTime(video.created),
+              formatUtcTime(video.created),
             ]),
             paint,
           ),

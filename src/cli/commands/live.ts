@@ -2,9 +2,9 @@ import { connectToApi } from "../api/connect.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { liveErrors } from "../live/errors.ts";
-import { inputLines, type LiveInput, type ListedInput, inputArgument, inputPath } from "../live/input.ts";
+import { inputLines, type ApiLiveInput, type ListedInput, inputArgument, inputPath } from "../live/input.ts";
 import { inputBody, inputOptions } from "../live/settings.ts";
-import { printResult, formatTime, table } from "../print.ts";
+import { printResult, formatUtcTime, table } from "../print.ts";
 import { limitOption, serverOptions, yesOption } from "../shared-options.ts";
 import { liveBroadcastCommands } from "./live-broadcasts.ts";
 import { liveOutputCommands } from "./live-outputs.ts";
@@ -32,7 +32,7 @@ const liveCreate = defineCommand({
   async run({ disabled, "idempotency-key": key, url, token, account, ...settings }, _, context) {
     const { api, base } = await connectToApi({ url, token, account }, context);
     const json = { ...inputBody(settings), ...(disabled === true && { enabled: false }) };
-    const input = await api.result<LiveInput>("POST", `${base}/stream/live_inputs`, {
+    const input = await api.result<ApiLiveInput>("POST", `${base}/stream/live_inputs`, {
       json,
       ...(key !== undefined && { headers: { "idempotency-key": key } }),
     });
@@ -65,7 +65,7 @@ const liveList = defineCommand({
               uid,
               meta["name"],
               enabled ? "yes" : "no",
-              formatTime(created),
+              formatUtcTime(created),
             ]),
             paint,
           ),
@@ -84,7 +84,7 @@ const liveShow = defineCommand({
   examples: [["reelpost live show 66be…", "a uid from the list"]],
   async run(values, [uid], context) {
     const connection = await connectToApi(values, context);
-    const input = await connection.api.result<LiveInput>("GET", inputPath(connection, uid!));
+    const input = await connection.api.result<ApiLiveInput>("GET", inputPath(connection, uid!));
     printResult(context, input, (paint) => inputLines(input, paint));
     return 0;
   },
@@ -105,8 +105,9 @@ const liveUpdate = defineCommand({
     const connection = await connectToApi({ url, token, account }, context);
     const path = inputPath(connection, uid!);
     // Preserves the other fields of `meta`.
-    const { meta } = settings.name === undefined ? { meta: {} } : await connection.api.result<LiveInput>("GET", path);
-    const input = await connection.api.result<LiveInput>("PUT", path, { json: inputBody(settings, meta) });
+    const { meta } =
+      settings.name === undefined ? { meta: {} } : await connection.api.result<ApiLiveInput>("GET", path);
+    const input = await connection.api.result<ApiLiveInput>("PUT", path, { json: inputBody(settings, meta) });
     printResult(context, input, (paint) => inputLines(input, paint));
     return 0;
   },
@@ -136,7 +137,7 @@ const liveEnable = defineCommand({
   examples: [["reelpost live enable 66be…", "the keys stay the same"]],
   async run(values, [uid], context) {
     const connection = await connectToApi(values, context);
-    const input = await connection.api.result<LiveInput>("POST", `${inputPath(connection, uid!)}/enable`);
+    const input = await connection.api.result<ApiLiveInput>("POST", `${inputPath(connection, uid!)}/enable`);
     printResult(context, input, () => [`Enabled ${input.uid}`]);
     return 0;
   },
@@ -150,7 +151,7 @@ const liveDisable = defineCommand({
   examples: [["reelpost live disable 66be…", "until `reelpost live enable`"]],
   async run(values, [uid], context) {
     const connection = await connectToApi(values, context);
-    const input = await connection.api.result<LiveInput>("POST", `${inputPath(connection, uid!)}/disable`);
+    const input = await connection.api.result<ApiLiveInput>("POST", `${inputPath(connection, uid!)}/disable`);
     printResult(context, input, () => [`Disabled ${input.uid}`]);
     return 0;
   },
@@ -167,7 +168,7 @@ const liveRotateKeys = defineCommand({
     const connection = await connectToApi(values, context);
     const path = inputPath(connection, uid!);
     await confirm(`Revoke the keys of ${uid!}? Broadcasts that use them end.`, yes, context);
-    const input = await connection.api.result<LiveInput>("POST", `${path}/rotate_keys`);
+    const input = await connection.api.result<ApiLiveInput>("POST", `${path}/rotate_keys`);
     printResult(context, input, (paint) => inputLines(input, paint));
     return 0;
   },

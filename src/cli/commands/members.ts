@@ -5,7 +5,7 @@ import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { formatTime, printResult, table } from "../print.ts";
+import { formatUtcTime, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 /** The roles by the first word of their names on the server. */
@@ -70,7 +70,7 @@ const membersList = defineCommand({
           member.user.email,
           roleNameOf(member),
           member.status,
-          formatTime(member.invitation?.expires_on),
+          formatUtcTime(member.invitation?.expires_on),
         ]),
         paint,
       ),
@@ -102,7 +102,7 @@ const membersInvite = defineCommand({
           })
         : await resend(pending);
     printResult(context, sent, () => [
-      `Invited ${sent.user.email} as ${roleNameOf(sent)}, until ${formatTime(sent.invitation?.expires_on)}`,
+      `Invited ${sent.user.email} as ${roleNameOf(sent)}, until ${formatUtcTime(sent.invitation?.expires_on)}`,
     ]);
     return 0;
 

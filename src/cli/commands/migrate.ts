@@ -2,7 +2,7 @@ import { plural, printResult } from "../print.ts";
 import { defineCommand } from "../command.ts";
 import { readServerSettings, serverDataOptions } from "../server-data.ts";
 
-export const migrate = defineCommand({
+export const migrateCommand = defineCommand({
   name: "migrate",
   summary: "apply the pending migrations of a server's database",
   description: `\`reelpost serve\` does this at startup, unless database.migrate is false. With PostgreSQL, run it before a rolling upgrade:

@@ -2,8 +2,8 @@ import { collectItems, pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
-import { consumerLabel, findQueue, settingsOf, type RemoteQueue } from "../queues/remote.ts";
-import { nameValueLines, formatTime, plural, printResult, table } from "../print.ts";
+import { consumerLabel, findQueue, toQueueSettings, type RemoteQueue } from "../queues/remote.ts";
+import { nameValueLines, formatUtcTime, plural, printResult, table } from "../print.ts";
 import { storageOptions, yesOption } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 
@@ -35,7 +35,7 @@ const create = defineCommand({
   async run(values, [name], context) {
     const { api, base } = await connectStorage(values, context);
     const queue = await api.result<RemoteQueue>("POST", `${base}/queues`, {
-      json: { queue_name: name, settings: settingsOf(values) },
+      json: { queue_name: name, settings: toQueueSettings(values) },
     });
     const binding = name!
       .toUpperCase()
@@ -63,7 +63,7 @@ const list = defineCommand({
         queues.map((queue) => [
           queue.queue_name,
           queue.queue_id,
-          formatTime(queue.created_on),
+          formatUtcTime(queue.created_on),
           String(queue.producers_total_count),
           queue.consumers.map(consumerLabel).join(", "),
         ]),
@@ -89,7 +89,7 @@ const info = defineCommand({
         [
           ["name", queue.queue_name],
           ["id", queue.queue_id],
-          ["created", formatTime(queue.created_on)],
+          ["created", formatUtcTime(queue.created_on)],
           ["delivery", queue.settings.delivery_paused ? "paused" : undefined],
           ["delay", `${queue.settings.delivery_delay} s`],
           ["retention", `${queue.settings.message_retention_period} s`],
@@ -111,7 +111,7 @@ const update = defineCommand({
   options: { ...settingOptions, ...storageOptions },
   examples: [["reelpost queues update jobs --retention 86400", "keeps new messages for a day"]],
   async run(values, [name], context) {
-    return updateQueue(name!, settingsOf(values), "Updated", context, values);
+    return updateQueue(name!, toQueueSettings(values), "Updated", context, values);
   },
 });
 

@@ -6,7 +6,7 @@ import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { counted, fileBody } from "../input.ts";
-import { printResult, formatTime, table } from "../print.ts";
+import { printResult, formatUtcTime, table } from "../print.ts";
 import { saveBody } from "../save.ts";
 import { localOptions, storageOptions, yesOption } from "../shared-options.ts";
 import { connectObject, fileNameOf, objectArgument, splitObject } from "../storage/object-path.ts";
@@ -52,7 +52,7 @@ const r2BucketList = defineCommand({
     printResult(context, buckets, (paint) =>
       table(
         ["name", "created"],
-        buckets.map(({ name, creation_date: createdAt }) => [name, formatTime(createdAt)]),
+        buckets.map(({ name, creation_date: createdAt }) => [name, formatUtcTime(createdAt)]),
         paint,
       ),
     );

@@ -3,10 +3,10 @@ import { at } from "../api/paths.ts";
 import { oneLine } from "../../kernel/text.ts";
 import { defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { formatTime, printResult } from "../print.ts";
+import { formatUtcTime, printResult } from "../print.ts";
 import { messageOption, workerOptions, yesOption } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
-import { messageIn, versionsText, type Deployment, type VersionItem } from "../workers-api.ts";
+import { messageIn, versionsText, type ApiDeployment, type VersionItem } from "../workers-api.ts";
 
 export const rollback = defineCommand({
   name: "rollback",
@@ -21,7 +21,7 @@ export const rollback = defineCommand({
   ],
   async run({ message, yes, ...values }, [requestedVersion], context) {
     const { api, script, name } = await connectWorker(values, context);
-    const { deployments } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
+    const { deployments } = await api.result<{ deployments: ApiDeployment[] }>("GET", `${script}/deployments`);
     const [liveDeployment] = deployments;
     if (liveDeployment === undefined) throw commandErrors.neverDeployed({ name });
     const id = requestedVersion ?? versionBefore(deployments);
@@ -29,7 +29,7 @@ export const rollback = defineCommand({
     const version = await api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`);
     const note = messageIn(version) === "" ? "" : ` "${oneLine(messageIn(version), 80)}"`;
     await confirm(
-      `Deploy version ${version.number} of ${name} (${id}, created ${formatTime(version.metadata.created_on)}${note}) in place of ${versionsText(liveDeployment)}?`,
+      `Deploy version ${version.number} of ${name} (${id}, created ${formatUtcTime(version.metadata.created_on)}${note}) in place of ${versionsText(liveDeployment)}?`,
       yes,
       context,
     );
@@ -50,7 +50,7 @@ export const rollback = defineCommand({
 });
 
 /** Returns the previously live version. Deployments of the current version do not count. */
-function versionBefore([liveDeployment, ...earlier]: readonly Deployment[]): string | undefined {
+function versionBefore([liveDeployment, ...earlier]: readonly ApiDeployment[]): string | undefined {
   const now = new Set(liveDeployment!.versions.map(({ version_id: id }) => id));
   const before = earlier.flatMap(({ versions }) => [...versions].sort((a, b) => b.percentage - a.percentage));
   return before.find(({ version_id: id }) => !now.has(id))?.version_id;

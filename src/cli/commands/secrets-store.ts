@@ -3,7 +3,7 @@ import { at } from "../api/paths.ts";
 import { askHidden, canAsk, confirm } from "../ask.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { readStdin } from "../input.ts";
-import { nameValueLines, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatUtcTime, printResult, table } from "../print.ts";
 import { storageOptions, yesOption } from "../shared-options.ts";
 import { connectStorage } from "../worker-of.ts";
 
@@ -61,7 +61,7 @@ const storeList = defineCommand({
     printResult(context, stores, (paint) =>
       table(
         ["name", "id", "created"],
-        stores.map(({ name, id, created }) => [name, id, formatTime(created)]),
+        stores.map(({ name, id, created }) => [name, id, formatUtcTime(created)]),
         paint,
       ),
     );
@@ -119,7 +119,7 @@ const secretList = defineCommand({
           name,
           id,
           scopes.join(", "),
-          formatTime(modified),
+          formatUtcTime(modified),
           comment,
         ]),
         paint,
@@ -234,8 +234,8 @@ const secretFacts = (
       ["id", id],
       ["scopes", scopes.join(", ")],
       ["comment", comment === "" ? undefined : comment],
-      ["created", formatTime(created)],
-      ["modified", formatTime(modified)],
+      ["created", formatUtcTime(created)],
+      ["modified", formatUtcTime(modified)],
     ],
     paint,
   );

@@ -2,7 +2,7 @@ import { oneLine } from "../../kernel/text.ts";
 import { connectToApi } from "../api/connect.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { onInterrupt } from "../interrupt.ts";
-import { nameValueLines, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatUtcTime, printResult, table } from "../print.ts";
 import { serverOptions } from "../shared-options.ts";
 
 interface Health {
@@ -71,7 +71,7 @@ const serverInfo = defineCommand({
       nameValueLines(
         [
           ["version", server.version],
-          ["started", formatTime(server.started)],
+          ["started", formatUtcTime(server.started)],
           ["roles", server.roles.join(", ")],
           ["database", server.database],
           ...server.urls.map(({ name, url }) => [name, url] as const),
@@ -137,7 +137,7 @@ const serverCertificates = defineCommand({
         certificates.map(({ names, source, not_after: end, error }) => [
           names.join(" "),
           source,
-          end === null ? "" : formatTime(end),
+          end === null ? "" : formatUtcTime(end),
           error,
         ]),
         paint,

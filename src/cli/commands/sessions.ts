@@ -4,7 +4,7 @@ import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { formatTime, plural, printResult, table } from "../print.ts";
+import { formatUtcTime, plural, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 interface Session {
@@ -33,9 +33,9 @@ const sessionsList = defineCommand({
         sessions.map((session) => [
           session.id,
           session.two_factor ? `${session.method} and code` : session.method,
-          formatTime(session.created_on),
-          formatTime(session.last_used_on),
-          formatTime(session.expires_on),
+          formatUtcTime(session.created_on),
+          formatUtcTime(session.last_used_on),
+          formatUtcTime(session.expires_on),
           session.ip,
           session.user_agent,
         ]),

@@ -1,5 +1,5 @@
 import { defineCommand } from "../command.ts";
-import { nameValueLines, formatTime, printResult } from "../print.ts";
+import { nameValueLines, formatUtcTime, printResult } from "../print.ts";
 import { serverDataOptions, settingsSource } from "../server-data.ts";
 
 export const signInLink = defineCommand({
@@ -29,7 +29,7 @@ server may be running. The link is valid for 30 minutes and for one sign-in, and
         [
           ["link", link.url],
           ["user", link.email],
-          ["expires", formatTime(expires)],
+          ["expires", formatUtcTime(expires)],
         ],
         paint,
       ),

@@ -1,6 +1,6 @@
 import { connectToApi } from "../api/connect.ts";
 import { defineCommand, type Command } from "../command.ts";
-import { nameValueLines, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatUtcTime, printResult, table } from "../print.ts";
 import { serverOptions, statisticsPeriodOptions } from "../shared-options.ts";
 import { parseTimeOption } from "../time-option.ts";
 
@@ -67,7 +67,7 @@ const streamAnalytics = defineCommand({
           ["watched", `${minutes(summary.minutesViewed)} min since ${query.since.slice(0, 10)}`],
           [
             "peak",
-            `${summary.peakViewers} viewers${summary.peakAt === null ? "" : `, in the period from ${formatTime(summary.peakAt)}`}`,
+            `${summary.peakViewers} viewers${summary.peakAt === null ? "" : `, in the period from ${formatUtcTime(summary.peakAt)}`}`,
           ],
         ],
         paint,

@@ -1,13 +1,13 @@
 import { formatSize } from "../../kernel/text.ts";
 import { connectToApi } from "../api/connect.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { printResult, formatTime, nameValueLines } from "../print.ts";
+import { printResult, formatUtcTime, nameValueLines } from "../print.ts";
 import { saveBody } from "../save.ts";
 import { serverOptions } from "../shared-options.ts";
 import { parseAccessRule, ruleOption } from "../stream/access-rules.ts";
 import { withToken, fetchPlaybackContent, playableUrl } from "../stream/delivered.ts";
 import { FILES, readyDownload } from "../stream/downloads.ts";
-import { videoPath, type Video, videoArgument } from "../stream/video.ts";
+import { videoPath, type ApiVideo, videoArgument } from "../stream/video.ts";
 import { waitUntilPlayable } from "../stream/waiting.ts";
 import { parseTimeOption } from "../time-option.ts";
 
@@ -48,7 +48,7 @@ const streamToken = defineCommand({
     };
     const connection = await connectToApi(values, context);
     const path = videoPath(connection, uid!);
-    const video = await connection.api.result<Video>("GET", path);
+    const video = await connection.api.result<ApiVideo>("GET", path);
     const { token } = await connection.api.result<{ token: string }>("POST", `${path}/token`, { json: claims });
     const to = (address: string) => withToken(address, video.uid, token);
     const signed = {
@@ -65,7 +65,7 @@ const streamToken = defineCommand({
           ["watch", signed.watch],
           ["hls", signed.hls],
           ["dash", signed.dash],
-          ["expires", formatTime(signed.expires)],
+          ["expires", formatUtcTime(signed.expires)],
         ],
         paint,
       ),

@@ -2,7 +2,7 @@ import { connectToApi } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { nameValueLines, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatUtcTime, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 interface NewKey {
@@ -25,7 +25,7 @@ const streamKeysCreate = defineCommand({
       nameValueLines(
         [
           ["id", key.id],
-          ["created", formatTime(key.created)],
+          ["created", formatUtcTime(key.created)],
           ["pem", key.pem],
           ["jwk", key.jwk],
         ],
@@ -50,7 +50,7 @@ const streamKeysList = defineCommand({
         ? ["No keys."]
         : table(
             ["id", "created"],
-            keys.map(({ id, created }) => [id, formatTime(created)]),
+            keys.map(({ id, created }) => [id, formatUtcTime(created)]),
             paint,
           ),
     );

@@ -10,7 +10,7 @@ import {
   deliveryTable,
   endpointOption,
   endpointPath,
-  type WebhookDelivery,
+  type ApiWebhookDelivery,
 } from "../stream/webhook.ts";
 
 const streamWebhookGet = defineCommand({
@@ -68,7 +68,7 @@ const streamWebhookDeliveries = defineCommand({
   examples: [["reelpost stream webhook deliveries", "results of the deliveries"]],
   async run({ limit = 20, endpoint, ...values }, _, context) {
     const connection = await connectToApi(values, context);
-    const deliveries = await connection.api.result<WebhookDelivery[]>(
+    const deliveries = await connection.api.result<ApiWebhookDelivery[]>(
       "GET",
       `${await endpointPath(connection, endpoint)}/deliveries`,
       { query: { per_page: limit } },
@@ -88,7 +88,7 @@ const streamWebhookReplay = defineCommand({
   examples: [["reelpost stream webhook replay 91ab…", "an id from the deliveries"]],
   async run({ endpoint, ...values }, [id], context) {
     const connection = await connectToApi(values, context);
-    const delivery = await connection.api.result<WebhookDelivery>(
+    const delivery = await connection.api.result<ApiWebhookDelivery>(
       "POST",
       `${await endpointPath(connection, endpoint)}/deliveries${at`/${id!}`}/replay`,
     );

@@ -1,10 +1,10 @@
 import { messageOf } from "../../kernel/index.ts";
 import { oneLine } from "../../kernel/text.ts";
-import { type ApiRequest } from "../api/client.ts";
+import { type ApiRequestOptions } from "../api/client.ts";
 import { connectToApi, type ApiConnection } from "../api/connect.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { printResult, formatTime, table, nameValueLines } from "../print.ts";
+import { printResult, formatUtcTime, table, nameValueLines } from "../print.ts";
 import { limitOption, periodOptions, serverOptions, statisticsPeriodOptions, yesOption } from "../shared-options.ts";
 import { videoPropertyOptions, videoBodyFields } from "../stream/about.ts";
 import { readRenditions, renditionTable, type Rendition } from "../stream/renditions.ts";
@@ -12,7 +12,7 @@ import { uploadFile } from "../stream/upload-file.ts";
 import {
   uploadedLines,
   videoPath,
-  type Video,
+  type ApiVideo,
   lengthText,
   dimensionsText,
   stateText,
@@ -50,7 +50,7 @@ Without --name the video has the name of its file.`,
     const video =
       wait === true
         ? await waitUntilPlayable(connection, uid)
-        : await connection.api.result<Video>("GET", videoPath(connection, uid));
+        : await connection.api.result<ApiVideo>("GET", videoPath(connection, uid));
     printResult(context, video, (paint) => uploadedLines(video, paint));
     return 0;
   },
@@ -66,7 +66,7 @@ const streamCopy = defineCommand({
   examples: [["reelpost stream copy https://example.com/talk.mp4 --wait", "waits until the video is playable"]],
   async run({ wait, url, token, account, ...about }, [source], context) {
     const connection = await connectToApi({ url, token, account }, context);
-    const created = await connection.api.result<Video>("POST", `${connection.base}/stream/copy`, {
+    const created = await connection.api.result<ApiVideo>("POST", `${connection.base}/stream/copy`, {
       json: { input: source, ...videoBodyFields(about) },
     });
     const video = wait === true ? await waitUntilPlayable(connection, created.uid) : created;
@@ -125,7 +125,7 @@ const streamList = defineCommand({
               lengthText(video),
               dimensionsText(video),
               video.creator,
-              formatTime(video.created),
+              formatUtcTime(video.created),
             ]),
             paint,
           ),
@@ -138,14 +138,14 @@ const streamList = defineCommand({
 
 async function readVideos(
   { api, base }: ApiConnection,
-  query: NonNullable<ApiRequest["query"]>,
+  query: NonNullable<ApiRequestOptions["query"]>,
   limit: number,
-): Promise<{ videos: Video[]; total: number }> {
+): Promise<{ videos: ApiVideo[]; total: number }> {
   const size = Math.min(limit, PAGE_SIZE);
-  const videos: Video[] = [];
+  const videos: ApiVideo[] = [];
   let total = 0;
   for (let page = 1; videos.length < limit; page++) {
-    const { result, ...beside } = await api.envelope<Video[]>("GET", `${base}/stream`, {
+    const { result, ...beside } = await api.envelope<ApiVideo[]>("GET", `${base}/stream`, {
       query: { ...query, limit: size, page, include_counts: page === 1 },
     });
     if (page === 1) total = Number((beside as { total?: number | string }).total ?? 0);
@@ -168,7 +168,7 @@ const streamGet = defineCommand({
     const video =
       wait === true
         ? await waitUntilPlayable(connection, uid!)
-        : await connection.api.result<Video>("GET", videoPath(connection, uid!));
+        : await connection.api.result<ApiVideo>("GET", videoPath(connection, uid!));
     const { renditions, reason } = await renditionsOf(connection, video);
     printResult(context, { ...video, renditions }, (paint) => [
       ...videoLines(video, paint),
@@ -182,7 +182,7 @@ const streamGet = defineCommand({
 /** A failure to read the manifest does not prevent the rest of the output. */
 async function renditionsOf(
   connection: ApiConnection,
-  video: Video,
+  video: ApiVideo,
 ): Promise<{ renditions: Rendition[] | null; reason?: string }> {
   if (!video.readyToStream) return { renditions: null };
   return readRenditions(connection, video).then(
@@ -307,7 +307,7 @@ const streamEncoding = defineCommand({
       "",
       ...table(
         ["time (UTC)", "event", "details"],
-        encoding.log.map(({ at, event, text }) => [at === null ? "" : formatTime(at), event, text]),
+        encoding.log.map(({ at, event, text }) => [at === null ? "" : formatUtcTime(at), event, text]),
         paint,
       ),
     ]);

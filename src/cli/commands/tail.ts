@@ -1,6 +1,6 @@
+import { painter } from "../../kernel/paint.ts";
 import { defineCommand } from "../command.ts";
 import { onInterrupt } from "../interrupt.ts";
-import { painter } from "../print.ts";
 import { workerOptions } from "../shared-options.ts";
 import { STATUSES, filtersOf } from "../tail/filters.ts";
 import { connectWorker } from "../worker-of.ts";

@@ -5,9 +5,9 @@ import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import { nameValueLines, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatUtcTime, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
-import { policiesFor, type PermissionGroup } from "../token-policies.ts";
+import { policiesFor, type ApiPermissionGroup } from "../token-policies.ts";
 
 /** Permissions for `deploy`, `secret`, `tail` and the storage commands. */
 const DEPLOY_PERMISSIONS = [
@@ -42,7 +42,7 @@ const tokenCreate = defineCommand({
     const expiresOn = expires === undefined ? undefined : parseInstant(expires);
     const { api, account } = await connectToApi(values, context);
     const groups = await collectItems(
-      pagesOf<PermissionGroup>(api, "/user/tokens/permission_groups", { perPage: 1000 }),
+      pagesOf<ApiPermissionGroup>(api, "/user/tokens/permission_groups", { perPage: 1000 }),
     );
     const requestedGroups = (permission.length > 0 ? permission : DEPLOY_PERMISSIONS).map((text) =>
       findGroup(text, groups),
@@ -62,7 +62,7 @@ const tokenCreate = defineCommand({
           ["token", token.value],
           ["id", token.id],
           ["permissions", requestedGroups.map((group) => group.name).join(", ")],
-          ["expires", token.expires_on === undefined ? undefined : formatTime(token.expires_on)],
+          ["expires", token.expires_on === undefined ? undefined : formatUtcTime(token.expires_on)],
         ],
         paint,
       ),
@@ -72,7 +72,7 @@ const tokenCreate = defineCommand({
   },
 });
 
-function findGroup(name: string, groups: readonly PermissionGroup[]): PermissionGroup {
+function findGroup(name: string, groups: readonly ApiPermissionGroup[]): ApiPermissionGroup {
   const matchingGroup = groups.find((group) => group.name.toLowerCase() === name.toLowerCase() || group.id === name);
   if (matchingGroup !== undefined) return matchingGroup;
   const names = groups.map((group) => group.name);
@@ -119,9 +119,9 @@ const tokenList = defineCommand({
           token.id,
           token.name,
           token.status,
-          formatTime(token.issued_on),
-          formatTime(token.last_used_on),
-          formatTime(token.expires_on),
+          formatUtcTime(token.issued_on),
+          formatUtcTime(token.last_used_on),
+          formatUtcTime(token.expires_on),
         ]),
         paint,
       ),

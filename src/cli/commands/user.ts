@@ -4,7 +4,7 @@ import { askHidden, canAsk, confirm } from "../ask.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { readStdin } from "../input.ts";
-import { nameValueLines, formatTime, printResult, table } from "../print.ts";
+import { nameValueLines, formatUtcTime, printResult, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 const codeOption = {
@@ -177,8 +177,8 @@ const passkeysList = defineCommand({
           passkey.id,
           passkey.name,
           passkey.host,
-          formatTime(passkey.created_on),
-          formatTime(passkey.last_used_on ?? undefined),
+          formatUtcTime(passkey.created_on),
+          formatUtcTime(passkey.last_used_on ?? undefined),
         ]),
         paint,
       ),

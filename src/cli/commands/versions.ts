@@ -9,7 +9,7 @@ import { prepare, readForDeploy } from "../deploy/prepare.ts";
 import { UPLOAD_TIMEOUT_MS } from "../deploy/timeouts.ts";
 import { checkSecrets, connectForUpload } from "../deploy/upload.ts";
 import { commandErrors } from "../errors.ts";
-import { formatTime, printResult, table, nameValueLines } from "../print.ts";
+import { formatUtcTime, printResult, table, nameValueLines } from "../print.ts";
 import { messageOption, missingBindingsOption, variableOptions, workerOptions } from "../shared-options.ts";
 import { connectWorker } from "../worker-of.ts";
 import { messageIn, type VersionItem, type VersionDetails } from "../workers-api.ts";
@@ -38,7 +38,7 @@ const versionsList = defineCommand({
         versions.map((version) => [
           version.id,
           version.number,
-          formatTime(version.metadata.created_on),
+          formatUtcTime(version.metadata.created_on),
           version.metadata.author_email,
           messageIn(version),
         ]),
@@ -65,7 +65,7 @@ const versionsView = defineCommand({
         [
           ["version", version.id],
           ["number", String(version.number)],
-          ["created", `${formatTime(metadata.created_on)} by ${oneLine(metadata.author_email ?? "")}`],
+          ["created", `${formatUtcTime(metadata.created_on)} by ${oneLine(metadata.author_email ?? "")}`],
           ["message", oneLine(messageIn(version)) || undefined],
           ["handlers", resources.script?.handlers?.join(", ")],
           [

@@ -3,7 +3,7 @@ import { hasErrorCode } from "../api/codes.ts";
 import { collectItems, pagesOf } from "../api/lists.ts";
 import { defineCommand } from "../command.ts";
 import { oneLine } from "../../kernel/text.ts";
-import { nameValueLines, formatTime, printResult } from "../print.ts";
+import { nameValueLines, formatUtcTime, printResult } from "../print.ts";
 import { serverOptions } from "../shared-options.ts";
 
 interface Verified {
@@ -42,7 +42,7 @@ export const whoami = defineCommand({
             ["user", user === undefined ? undefined : oneLine(user.email)],
             [
               "token",
-              `${token.id}, ${token.status}${token.expires_on === undefined ? "" : `, expires ${formatTime(token.expires_on)}`}`,
+              `${token.id}, ${token.status}${token.expires_on === undefined ? "" : `, expires ${formatUtcTime(token.expires_on)}`}`,
             ],
             ...accounts.map(({ id, name }): [string, string] => [
               "account",

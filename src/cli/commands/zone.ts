@@ -1,9 +1,9 @@
 import { connectToApi } from "../api/connect.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { zonesOf, connectZone, zoneOptions } from "../email/zone.ts";
+import { listAccountZones, connectZone, zoneOptions } from "../email/zone.ts";
 import { commandErrors } from "../errors.ts";
-import { printResult, formatTime, table } from "../print.ts";
+import { printResult, formatUtcTime, table } from "../print.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 
 const zoneCreate = defineCommand({
@@ -30,11 +30,11 @@ const zoneList = defineCommand({
   options: serverOptions,
   examples: [["reelpost zone list", "in the whole account"]],
   async run(values, _, context) {
-    const zones = await zonesOf(await connectToApi(values, context));
+    const zones = await listAccountZones(await connectToApi(values, context));
     printResult(context, zones, (paint) =>
       table(
         ["id", "domain", "status", "added"],
-        zones.map((zone) => [zone.id, zone.name, zone.status, formatTime(zone.created_on)]),
+        zones.map((zone) => [zone.id, zone.name, zone.status, formatUtcTime(zone.created_on)]),
         paint,
       ),
     );

@@ -1,12 +1,12 @@
 import { at } from "../api/paths.ts";
-import type { Rule } from "../email/routing.ts";
+import type { ApiRule } from "../email/routing.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 
 interface Change {
   type: "added" | "updated" | "deleted" | "conflict";
   /** `user@example.com`, or `*@example.com` for the catch-all rule. */
   target: string;
-  remote?: Pick<Rule, "id" | "matchers" | "actions"> & { owner_worker_name?: string };
+  remote?: Pick<ApiRule, "id" | "matchers" | "actions"> & { owner_worker_name?: string };
 }
 
 interface SetAddresses {

@@ -1,5 +1,6 @@
+import type { Paint } from "../../kernel/paint.ts";
 import { describeBinding, type ShownBinding } from "../../workers/project/index.ts";
-import { table, type Paint } from "../print.ts";
+import { table } from "../print.ts";
 
 /** Table of the bindings in env, with a blank line above. */
 export function bindingTable(bindings: readonly ShownBinding[], paint: Paint): string[] {

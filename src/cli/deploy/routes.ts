@@ -7,7 +7,7 @@ type Connection = Pick<WorkerConnection, "api" | "script">;
  * Validates the routes and custom domains before the upload, so that a rejected deploy changes nothing. Rejects with
  * the API's error, for example if a route belongs to another worker.
  */
-export const checkRoutes = (connection: Connection, project: Project): Promise<void> =>
+export const validateRoutes = (connection: Connection, project: Project): Promise<void> =>
   sendRoutes(connection, project, { validate: true });
 
 /** Replaces the routes and custom domains with those in the configuration. Without `routes`, they are unchanged. */

@@ -1,7 +1,8 @@
-import { formatTime, table, type Paint } from "../print.ts";
+import type { Paint } from "../../kernel/paint.ts";
+import { formatUtcTime, table } from "../print.ts";
 
 /** A DKIM key for signing forwarded mail. */
-export interface DkimKey {
+export interface ApiDkimKey {
   id: string;
   domain: string;
   selector: string;
@@ -11,7 +12,7 @@ export interface DkimKey {
   retired: string | null;
 }
 
-export const dkimTable = (keys: readonly DkimKey[], paint: Paint): string[] =>
+export const dkimTable = (keys: readonly ApiDkimKey[], paint: Paint): string[] =>
   table(
     ["selector", "domain", "algorithm", "state", "created", "retired"],
     keys.map((key) => [
@@ -19,8 +20,8 @@ export const dkimTable = (keys: readonly DkimKey[], paint: Paint): string[] =>
       key.domain,
       key.algorithm,
       key.state,
-      formatTime(key.created),
-      formatTime(key.retired ?? undefined),
+      formatUtcTime(key.created),
+      formatUtcTime(key.retired ?? undefined),
     ]),
     paint,
   );

@@ -1,4 +1,5 @@
-import { nameValueLines, table, type Paint } from "../print.ts";
+import type { Paint } from "../../kernel/paint.ts";
+import { nameValueLines, table } from "../print.ts";
 
 interface Counts {
   messages: number;
@@ -9,7 +10,7 @@ interface Counts {
   rejected: number;
 }
 
-export interface DmarcStatistics {
+export interface ApiDmarcStatistics {
   since: string;
   until: string;
   reports: number;
@@ -32,7 +33,7 @@ const cells = ({ messages, passed, dkim_aligned: dkim, spf_aligned: spf, quarant
 const percent = (part: number, whole: number) => (whole === 0 ? "" : `${Math.floor((part / whole) * 1000) / 10}%`);
 
 export function dmarcLines(
-  { since, until, reports, totals, domains, sources, reporters }: DmarcStatistics,
+  { since, until, reports, totals, domains, sources, reporters }: ApiDmarcStatistics,
   paint: Paint,
 ): string[] {
   const summary = nameValueLines(

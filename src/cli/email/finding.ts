@@ -1,9 +1,10 @@
+import type { Paint } from "../../kernel/paint.ts";
 import { oneLine } from "../../kernel/text.ts";
-import { plural, type Paint } from "../print.ts";
+import { plural } from "../print.ts";
 import { shortenText } from "./log.ts";
 
 /** Result of one check of the server's doctor. */
-export interface Finding {
+export interface ApiFinding {
   check: string;
   status: "ok" | "warning" | "error";
   found?: string;
@@ -15,7 +16,7 @@ const COLOURS = { ok: "green", warning: "yellow", error: "red" } as const;
 const STATUS_WIDTH = "warning".length;
 
 /** One line per passed check; failed checks with the expected value and the fix. A summary comes last. */
-export function findingLines(findings: readonly Finding[], paint: Paint): string[] {
+export function findingLines(findings: readonly ApiFinding[], paint: Paint): string[] {
   const formatDetail = (name: string, text: string | undefined) =>
     text === undefined
       ? []
@@ -24,7 +25,7 @@ export function findingLines(findings: readonly Finding[], paint: Paint): string
     `${paint(COLOURS[status], status.padEnd(STATUS_WIDTH))}  ${oneLine(check)}${found === undefined ? "" : `: ${oneLine(shortenText(found, status === "ok" ? 100 : 400))}`}`,
     ...(status === "ok" ? [] : [...formatDetail("expected", expected), ...formatDetail("fix", fix)]),
   ]);
-  const count = (status: Finding["status"]) => findings.filter((item) => item.status === status).length;
+  const count = (status: ApiFinding["status"]) => findings.filter((item) => item.status === status).length;
   const [errors, warnings] = [count("error"), count("warning")];
   return [
     ...lines,

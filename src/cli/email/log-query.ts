@@ -1,5 +1,5 @@
 import { cursorPagesOf } from "../api/lists.ts";
-import type { Api, ApiRequest } from "../api/client.ts";
+import type { ApiClient, ApiRequestOptions } from "../api/client.ts";
 import { at } from "../api/paths.ts";
 import type { Options } from "../command.ts";
 import { commandErrors } from "../errors.ts";
@@ -51,7 +51,7 @@ interface LogValues {
 export const logQuery = (
   { status, kind, from, to, search, since, until }: LogValues,
   now: number,
-): NonNullable<ApiRequest["query"]> => ({
+): NonNullable<ApiRequestOptions["query"]> => ({
   status,
   kind,
   from,
@@ -63,9 +63,9 @@ export const logQuery = (
 
 /** Resolves with the newest entries, at most `limit`. `path`: the path of an account or a zone. */
 export async function readLog(
-  api: Api,
+  api: ApiClient,
   path: string,
-  query: NonNullable<ApiRequest["query"]>,
+  query: NonNullable<ApiRequestOptions["query"]>,
   limit: number,
 ): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
@@ -84,7 +84,7 @@ const MAX_SEARCHED_ENTRIES = 10_000;
  * Reads the log of one recipient by its id, or of all recipients of a message by the short id shown in lists. `path`:
  * the path of the account.
  */
-export async function readDetails(api: Api, path: string, id: string): Promise<LogDetails[]> {
+export async function readDetails(api: ApiClient, path: string, id: string): Promise<LogDetails[]> {
   const read = (entryId: string) => api.result<LogDetails>("GET", `${path}/email/activity${at`/${entryId}`}`);
   if (!/^[0-9a-f]{6,31}$/.test(id)) return [await read(id)];
   const matchingEntries = (await readLog(api, path, {}, MAX_SEARCHED_ENTRIES)).filter((entry) =>

@@ -1,5 +1,6 @@
+import type { Paint } from "../../kernel/paint.ts";
 import { oneLine } from "../../kernel/text.ts";
-import { nameValueLines, formatTime, table, type Paint } from "../print.ts";
+import { nameValueLines, formatUtcTime, table } from "../print.ts";
 
 /** A message and one of its recipients, as in the API's log. */
 export interface LogEntry {
@@ -49,7 +50,7 @@ const MAX_REASON_LENGTH = 80;
 const MAX_SUBJECT_LENGTH = 60;
 
 export const logRow = (entry: LogEntry): string[] => [
-  timeOf(entry.created),
+  formatLogTime(entry.created),
   entry.from === "" ? "<>" : entry.from,
   entry.to,
   resultText(entry),
@@ -104,7 +105,7 @@ export function detailLines(details: LogDetails, paint: Paint): string[] {
     ...nameValueLines(
       [
         ["id", details.id],
-        ["time", formatTime(details.created)],
+        ["time", formatUtcTime(details.created)],
         ["from", details.from === "" ? "<>" : oneLine(details.from)],
         ["to", oneLine(details.to)],
         ["subject", orUndefined(details.subject)],
@@ -128,7 +129,7 @@ export function detailLines(details: LogDetails, paint: Paint): string[] {
             deliveries.map((delivery) => [
               delivery.to,
               delivery.status,
-              timeOf(delivery.modified),
+              formatLogTime(delivery.modified),
               delivery.host,
               hopReplyOf(delivery),
               delivery.queue_id,
@@ -142,7 +143,7 @@ export function detailLines(details: LogDetails, paint: Paint): string[] {
           "",
           ...table(
             ["time (UTC)", "step", ""],
-            events.map(({ datetime, step, detail }) => [timeOf(datetime), step, detailText(detail)]),
+            events.map(({ datetime, step, detail }) => [formatLogTime(datetime), step, detailText(detail)]),
             paint,
           ),
         ]),
@@ -181,6 +182,6 @@ function valueText(name: string, value: unknown): string {
   return name === "script" ? String(value).replace(/^[^/]*\//, "") : String(value);
 }
 
-export const timeOf = (text: string): string => formatTime(text).replace(/ UTC$/, "");
+export const formatLogTime = (text: string): string => formatUtcTime(text).replace(/ UTC$/, "");
 export const shortenText = (text: string, maxLength: number): string =>
   text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;

@@ -1,6 +1,7 @@
+import type { Paint } from "../../kernel/paint.ts";
 import { oneLine } from "../../kernel/text.ts";
-import { nameValueLines, formatTime, table, type Paint } from "../print.ts";
-import { hopReplyOf, timeOf } from "./log.ts";
+import { nameValueLines, formatUtcTime, table } from "../print.ts";
+import { hopReplyOf, formatLogTime } from "./log.ts";
 
 /** State of one recipient of an outbound message. */
 interface QueuedRecipient {
@@ -38,7 +39,7 @@ export const queueTable = (items: readonly QueuedItem[], paint: Paint): string[]
     ["id", "created (UTC)", "from", "to", "state", "attempts", "next attempt (UTC)", "status"],
     items.map((one) => [
       one.id,
-      timeOf(one.created),
+      formatLogTime(one.created),
       senderOf(one),
       one.to,
       one.state,
@@ -49,12 +50,12 @@ export const queueTable = (items: readonly QueuedItem[], paint: Paint): string[]
     paint,
   );
 
-export const messageLines = (message: WholeMessage, paint: Paint): string[] => [
+export const queuedMessageLines = (message: WholeMessage, paint: Paint): string[] => [
   ...nameValueLines(
     [
       ["id", message.id],
-      ["created", formatTime(message.created)],
-      ["finished", message.finished === null ? undefined : formatTime(message.finished)],
+      ["created", formatUtcTime(message.created)],
+      ["finished", message.finished === null ? undefined : formatUtcTime(message.finished)],
       ["cause", message.worker === null ? message.cause : `${message.cause}, by ${oneLine(message.worker)}`],
       ["from", oneLine(senderOf(message))],
       ["message-id", oneLine(message.message_id)],
@@ -73,7 +74,7 @@ export const messageLines = (message: WholeMessage, paint: Paint): string[] => [
 
 const senderOf = ({ from }: { from: string }) => (from === "" ? "<>" : from);
 const nextOf = ({ state, next_attempt: next }: QueuedRecipient) =>
-  next === null || state === "delivering" ? "" : timeOf(next);
+  next === null || state === "delivering" ? "" : formatLogTime(next);
 const pauseOf = ({ paused_until: pausedUntil, paused_because: pauseReason }: QueuedRecipient) =>
-  !pausedUntil ? "" : `paused until ${timeOf(pausedUntil)}: ${oneLine(pauseReason ?? "")}`;
+  !pausedUntil ? "" : `paused until ${formatLogTime(pausedUntil)}: ${oneLine(pauseReason ?? "")}`;
 const replyOf = (one: QueuedRecipient) => [hopReplyOf(one), pauseOf(one)].filter((text) => text !== "").join("; ");

@@ -1,8 +1,8 @@
-import type { Paint } from "../print.ts";
-import { nameValueLines, formatTime, table } from "../print.ts";
+import type { Paint } from "../../kernel/paint.ts";
+import { nameValueLines, formatUtcTime, table } from "../print.ts";
 
 /** The displayed part of an API response. */
-export interface RoutingSettings {
+export interface ApiRoutingSettings {
   id: string;
   name: string;
   enabled: boolean;
@@ -12,7 +12,7 @@ export interface RoutingSettings {
   subdomains?: { name: string; enabled: boolean; status: string }[];
 }
 
-export interface Rule {
+export interface ApiRule {
   id: string;
   name?: string;
   enabled: boolean;
@@ -37,7 +37,7 @@ export interface NeededDnsRecord {
 }
 
 export const routingLines = (
-  { name, id, enabled, status, support_subaddress: tags, subdomains = [] }: RoutingSettings,
+  { name, id, enabled, status, support_subaddress: tags, subdomains = [] }: ApiRoutingSettings,
   paint: Paint,
 ): string[] => [
   ...nameValueLines(
@@ -62,7 +62,7 @@ export const routingLines = (
       ]),
 ];
 
-export const ruleTable = (rules: readonly Rule[], paint: Paint): string[] =>
+export const ruleTable = (rules: readonly ApiRule[], paint: Paint): string[] =>
   table(
     ["id", "matches", "action", "enabled", "priority", "name"],
     rules.map((rule) => [
@@ -76,7 +76,7 @@ export const ruleTable = (rules: readonly Rule[], paint: Paint): string[] =>
     paint,
   );
 
-export const ruleLines = (rule: Rule, paint: Paint): string[] =>
+export const ruleLines = (rule: ApiRule, paint: Paint): string[] =>
   nameValueLines(
     [
       ["rule", rule.id],
@@ -102,8 +102,8 @@ export const addressTable = (addresses: readonly Address[], paint: Paint): strin
     addresses.map(({ id, email, verified, created }) => [
       id,
       email,
-      verified === null ? "no" : formatTime(verified),
-      formatTime(created),
+      verified === null ? "no" : formatUtcTime(verified),
+      formatUtcTime(created),
     ]),
     paint,
   );
@@ -115,14 +115,14 @@ export const neededRecordTable = (records: readonly NeededDnsRecord[], paint: Pa
     paint,
   );
 
-function matchText({ matchers: [matcher] }: Rule): string {
+function matchText({ matchers: [matcher] }: ApiRule): string {
   if (matcher?.type === "all") return "everything else";
   return matcher?.type === "glob" || matcher?.type === "regex"
     ? `${matcher.type} ${matcher.value ?? ""}`
     : (matcher?.value ?? "");
 }
-const literalStar = ({ matchers: [matcher] }: Rule) =>
+const literalStar = ({ matchers: [matcher] }: ApiRule) =>
   matcher?.type === "literal" && matcher.value?.includes("*") === true;
-const actionText = ({ actions: [action] }: Rule) =>
+const actionText = ({ actions: [action] }: ApiRule) =>
   action === undefined ? "" : action.type === "drop" ? "drop" : `${action.type} to ${action.value?.join(", ") ?? ""}`;
 export const yesNo = (value: boolean) => (value ? "yes" : "no");

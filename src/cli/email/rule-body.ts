@@ -1,6 +1,6 @@
 import type { Options } from "../command.ts";
 import { commandErrors } from "../errors.ts";
-import type { Rule } from "./routing.ts";
+import type { ApiRule } from "./routing.ts";
 
 /** The catch-all rule has its own path in the API, with this word in place of an id. */
 export const CATCH_ALL = "catch-all";
@@ -61,8 +61,8 @@ interface RuleValues {
 /** Applies the options to the existing rule. */
 export function buildRuleBody(
   values: RuleValues,
-  before?: Rule,
-): Omit<Rule, "id" | "priority" | "source"> & { priority?: number } {
+  before?: ApiRule,
+): Omit<ApiRule, "id" | "priority" | "source"> & { priority?: number } {
   const priority = values.priority ?? before?.priority;
   return {
     name: values.name ?? before?.name ?? "",
@@ -75,8 +75,8 @@ export function buildRuleBody(
 
 function matchers(
   { "match-type": type, "match-field": field = "to", "match-value": value }: RuleValues,
-  before: Rule | undefined,
-): Rule["matchers"] {
+  before: ApiRule | undefined,
+): ApiRule["matchers"] {
   if (type === "all") return [{ type }];
   if (value !== undefined) return [{ type: type ?? "literal", field, value }];
   if (before !== undefined) return before.matchers;
@@ -89,8 +89,8 @@ function matchers(
 
 function actions(
   { "action-type": type, "action-value": value }: RuleValues,
-  before: Rule | undefined,
-): Rule["actions"] {
+  before: ApiRule | undefined,
+): ApiRule["actions"] {
   if (type === undefined && before !== undefined)
     return value.length === 0 ? before.actions : [{ type: before.actions[0]!.type, value }];
   if (type === "drop") return [{ type }];

@@ -1,11 +1,11 @@
+import type { Paint } from "../../kernel/paint.ts";
 import { commandErrors } from "../errors.ts";
-import type { Paint } from "../print.ts";
 import { nameValueLines } from "../print.ts";
 import { yesNo } from "./routing.ts";
 import type { ZoneConnection } from "./zone.ts";
 
 /** A sending domain, as in the API. */
-export interface SendingDomain {
+export interface ApiSendingDomain {
   tag: string;
   name: string;
   enabled: boolean;
@@ -16,7 +16,7 @@ export interface SendingDomain {
   drop_suppressed_recipients?: boolean;
 }
 
-export interface SendResult {
+export interface ApiSendResult {
   message_id?: string;
   delivered: string[];
   queued: string[];
@@ -27,14 +27,14 @@ export interface SendResult {
 export const sendingPath = ({ path }: ZoneConnection) => `${path}/email/sending/subdomains`;
 
 /** Resolves with the sending domain with exactly this name. */
-export async function findSendingDomain(zone: ZoneConnection): Promise<SendingDomain> {
-  const domains = await zone.api.result<SendingDomain[]>("GET", sendingPath(zone));
+export async function findSendingDomain(zone: ZoneConnection): Promise<ApiSendingDomain> {
+  const domains = await zone.api.result<ApiSendingDomain[]>("GET", sendingPath(zone));
   const sendingDomain = domains.find(({ name }) => name === zone.domain);
   if (sendingDomain === undefined) throw commandErrors.sendingUnknown({ domain: zone.domain });
   return sendingDomain;
 }
 
-export const sendingLines = (domain: SendingDomain, paint: Paint): string[] =>
+export const sendingLines = (domain: ApiSendingDomain, paint: Paint): string[] =>
   nameValueLines(
     [
       ["domain", domain.name],
@@ -47,7 +47,7 @@ export const sendingLines = (domain: SendingDomain, paint: Paint): string[] =>
     paint,
   );
 
-export function resultLines(result: SendResult, paint: Paint): string[] {
+export function resultLines(result: ApiSendResult, paint: Paint): string[] {
   const list = (addresses: readonly string[] | undefined) =>
     addresses === undefined || addresses.length === 0 ? undefined : addresses.join(", ");
   return nameValueLines(

@@ -1,11 +1,12 @@
-import { nameValueLines, table, type Paint } from "../print.ts";
+import type { Paint } from "../../kernel/paint.ts";
+import { nameValueLines, table } from "../print.ts";
 
 interface Sessions {
   successful: number;
   failed: number;
 }
 
-export interface TlsStatistics {
+export interface ApiTlsStatistics {
   since: string;
   until: string;
   reports: number;
@@ -17,7 +18,7 @@ export interface TlsStatistics {
 }
 
 export function tlsLines(
-  { since, until, reports, totals, policies, failures, reporters }: TlsStatistics,
+  { since, until, reports, totals, policies, failures, reporters }: ApiTlsStatistics,
   paint: Paint,
 ): string[] {
   const summary = nameValueLines(

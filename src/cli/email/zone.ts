@@ -61,7 +61,7 @@ export async function connectZone(
   }
 }
 
-export const zonesOf = ({ api, account }: ApiConnection) =>
+export const listAccountZones = ({ api, account }: ApiConnection) =>
   collectItems(
     pagesOf<Zone & { created_on: string; name_servers: string[] }>(api, "/zones", {
       query: { "account.id": account },

@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { createApiClient, type Api } from "../api/client.ts";
+import { createApiClient, type ApiClient } from "../api/client.ts";
 import type { CommandContext, Options } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { configOptions, localOptions } from "../shared-options.ts";
@@ -21,7 +21,7 @@ interface InboxValues {
 export async function connectInbox(
   values: InboxValues,
   { cwd, env, version }: CommandContext,
-): Promise<{ api: Api; messages: string }> {
+): Promise<{ api: ApiClient; messages: string }> {
   const [{ findDevServer }, { readSettings }] = await Promise.all([
     import("../../server/index.ts"),
     import("../../kernel/settings-read.ts"),

@@ -1,8 +1,9 @@
+import type { Paint } from "../../kernel/paint.ts";
 import { oneLine } from "../../kernel/text.ts";
-import { nameValueLines, formatTime, table, type Paint } from "../print.ts";
+import { nameValueLines, formatUtcTime, table } from "../print.ts";
 
 /** A message as in the API. */
-export interface InboxMessage {
+export interface ApiInboxMessage {
   id: string;
   kind: string;
   status: string;
@@ -25,23 +26,23 @@ export interface InboxMessage {
   }[];
 }
 
-export interface InboxDetails extends InboxMessage {
+export interface InboxDetails extends ApiInboxMessage {
   content: {
     headers: { name: string; value: string }[];
     text: string | null;
     html: string | null;
     attachments: { index: number; filename: string | null; content_type: string; size: number; inline: boolean }[];
   } | null;
-  caused: InboxMessage[];
+  caused: ApiInboxMessage[];
 }
 
 const MAX_SUBJECT_LENGTH = 60;
 
-export const messageTable = (messages: readonly InboxMessage[], paint: Paint): string[] =>
+export const messageTable = (messages: readonly ApiInboxMessage[], paint: Paint): string[] =>
   table(
     ["time (UTC)", "kind", "from", "to", "status", "id", "subject"],
     messages.map((message) => [
-      formatTime(message.created_on),
+      formatUtcTime(message.created_on),
       message.kind,
       senderOf(message),
       oneLine(message.to.join(", ")),
@@ -59,7 +60,7 @@ export function messageLines(details: InboxDetails, paint: Paint): string[] {
     ...nameValueLines(
       [
         ["id", details.id],
-        ["time", formatTime(details.created_on)],
+        ["time", formatUtcTime(details.created_on)],
         ["kind", details.kind],
         ["status", details.status],
         ["from", senderOf(details)],
@@ -107,9 +108,9 @@ export function messageLines(details: InboxDetails, paint: Paint): string[] {
 
 const section = (lines: string[]) => (lines.length === 0 ? [] : ["", ...lines]);
 
-const senderOf = ({ from }: InboxMessage) => (from === "" ? "<>" : oneLine(from));
+const senderOf = ({ from }: ApiInboxMessage) => (from === "" ? "<>" : oneLine(from));
 
-function resultOf({ outcome, rejected, exception, reply }: InboxMessage["deliveries"][number]): string {
+function resultOf({ outcome, rejected, exception, reply }: ApiInboxMessage["deliveries"][number]): string {
   if (rejected !== null) return oneLine(`rejected: ${rejected}`);
   if (outcome !== null && outcome !== "ok") return oneLine(`${outcome}: ${exception ?? reply ?? ""}`);
   return oneLine(reply ?? outcome ?? "processing");

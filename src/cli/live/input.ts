@@ -1,6 +1,7 @@
+import type { Paint } from "../../kernel/paint.ts";
 import type { ApiConnection } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
-import { nameValueLines, formatTime, type Paint } from "../print.ts";
+import { nameValueLines, formatUtcTime } from "../print.ts";
 import { oneLine } from "../../kernel/text.ts";
 import { liveErrors } from "./errors.ts";
 
@@ -25,7 +26,7 @@ interface Srt {
   passphrase: string;
 }
 
-export interface LiveInput extends ListedInput {
+export interface ApiLiveInput extends ListedInput {
   rtmps?: Rtmp;
   rtmpsPlayback?: Rtmp;
   rtmp?: Rtmp;
@@ -65,7 +66,7 @@ export function outputPath(connection: Pick<ApiConnection, "base">, input: strin
 }
 
 /** Returns the state in human-readable form: `connected`, `disabled`, `never published to`. */
-const stateText = ({ enabled, status }: Pick<LiveInput, "enabled" | "status">): string =>
+const stateText = ({ enabled, status }: Pick<ApiLiveInput, "enabled" | "status">): string =>
   enabled ? (status ?? "never published to") : `disabled${status === null ? "" : `, ${status}`}`;
 
 /** Returns the URL in the form that ffmpeg and OBS accept. */
@@ -75,7 +76,7 @@ const rtmpAddress = (paint: Paint, rtmp: Rtmp | undefined): string | undefined =
   rtmp && `${rtmp.url} ${paint("dim", "key")} ${rtmp.streamKey}`;
 
 /** URLs and keys for publishing and playback. These are credentials for both. */
-export const inputLines = (input: LiveInput, paint: Paint): string[] =>
+export const inputLines = (input: ApiLiveInput, paint: Paint): string[] =>
   nameValueLines(
     [
       ["uid", input.uid],
@@ -84,8 +85,8 @@ export const inputLines = (input: LiveInput, paint: Paint): string[] =>
       ["recording", recordText(input)],
       ["low latency", input.preferLowLatency ? "yes" : undefined],
       ["creator", orNone(input.defaultCreator)],
-      ["created", formatTime(input.created)],
-      ["keys changed", input.keysRotatedAt && formatTime(input.keysRotatedAt)],
+      ["created", formatUtcTime(input.created)],
+      ["keys changed", input.keysRotatedAt && formatUtcTime(input.keysRotatedAt)],
       ["access", input.recording.requireSignedURLs ? "token required" : undefined],
       ["origins", orNone(input.recording.allowedOrigins.join(", "))],
       ["viewers", input.recording.hideLiveViewerCount ? "hidden" : undefined],
@@ -104,7 +105,7 @@ export const inputLines = (input: LiveInput, paint: Paint): string[] =>
     paint,
   );
 
-function recordText({ recording: { mode, timeoutSeconds }, deleteRecordingAfterDays: days }: LiveInput): string {
+function recordText({ recording: { mode, timeoutSeconds }, deleteRecordingAfterDays: days }: ApiLiveInput): string {
   if (mode === "off") return "off: playable over WebRTC, RTMP and SRT only";
   return [
     "yes",

@@ -1,4 +1,5 @@
-import { formatTime, table, type Paint } from "../print.ts";
+import type { Paint } from "../../kernel/paint.ts";
+import { formatUtcTime, table } from "../print.ts";
 
 export interface SimulcastOutput {
   uid: string;
@@ -17,7 +18,7 @@ export const outputTable = (outputs: readonly SimulcastOutput[], paint: Paint): 
       withoutCredentials(url),
       enabled ? "yes" : "no",
       status?.state,
-      status === null ? "" : formatTime(status.at),
+      status === null ? "" : formatUtcTime(status.at),
       status?.reason,
     ]),
     paint,

@@ -1,4 +1,5 @@
-import { nameValueLines, formatTime, plural, table, type Paint } from "../print.ts";
+import type { Paint } from "../../kernel/paint.ts";
+import { nameValueLines, formatUtcTime, plural, table } from "../print.ts";
 import { oneLine } from "../../kernel/text.ts";
 
 export interface LiveStatus {
@@ -42,7 +43,7 @@ export const statusLines = (
     [
       [
         "state",
-        state === null ? "never published to" : `${state}${since === null ? "" : `, since ${formatTime(since)}`}`,
+        state === null ? "never published to" : `${state}${since === null ? "" : `, since ${formatUtcTime(since)}`}`,
       ],
       ["live", live ? "yes" : "no"],
       ["video", videoUID ?? undefined],
@@ -94,7 +95,7 @@ export const historyTable = (entries: readonly HistoryEntry[], paint: Paint): st
   table(
     ["time", "event", "protocol", "session", "reason"],
     entries.map(({ at, state, error, protocol, session, reason }) => [
-      formatTime(at),
+      formatUtcTime(at),
       state ?? error?.code,
       protocol,
       session?.slice(0, 8),

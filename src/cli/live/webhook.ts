@@ -1,5 +1,6 @@
+import type { Paint } from "../../kernel/paint.ts";
 import { oneLine } from "../../kernel/text.ts";
-import { formatTime, table, type Paint } from "../print.ts";
+import { formatUtcTime, table } from "../print.ts";
 
 /** An additional webhook, which receives notifications of live inputs. */
 export interface LiveWebhook {
@@ -19,7 +20,7 @@ export const webhookTable = (webhooks: readonly LiveWebhook[], paint: Paint): st
       oneLine(notificationUrl),
       liveInputs.length === 0 ? "all" : liveInputs.join(", "),
       secret,
-      formatTime(created),
+      formatUtcTime(created),
     ]),
     paint,
   );

@@ -1,10 +1,11 @@
 import { resolve } from "node:path";
+import { painter } from "../../kernel/paint.ts";
 import { AREAS, createMigration, openState, type Area, type MigrationEndpoint } from "../../migrate/index.ts";
 import { connectToApi } from "../api/connect.ts";
 import { confirm } from "../ask.ts";
 import type { CommandContext, Options, Values } from "../command.ts";
 import { onInterrupt } from "../interrupt.ts";
-import { painter, plural, printResult } from "../print.ts";
+import { plural, printResult } from "../print.ts";
 import type { Progress } from "../progress.ts";
 import { serverOptions, yesOption } from "../shared-options.ts";
 import { importErrors } from "./errors.ts";

@@ -1,13 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { UserError } from "../../kernel/index.ts";
-import type { Api, ApiRequest } from "../api/client.ts";
+import type { ApiClient, ApiRequestOptions } from "../api/client.ts";
 
 /** Connection and gateway errors, after which a read is retried. */
 const REPEATABLE = new Set<number | string>(["E_UNREACHABLE", "E_TIMEOUT", "E_BROKEN_ANSWER", "E_NOT_THE_API"]);
 const MAX_ATTEMPTS = 4;
 
 /** Limits an API to `limit` concurrent requests; reads are retried after connection errors. */
-export function limitConcurrency(api: Api, limit: number, pause: (ms: number) => Promise<unknown> = sleep): Api {
+export function limitConcurrency(
+  api: ApiClient,
+  limit: number,
+  pause: (ms: number) => Promise<unknown> = sleep,
+): ApiClient {
   let running = 0;
   const waiting: (() => void)[] = [];
 
@@ -33,9 +37,9 @@ export function limitConcurrency(api: Api, limit: number, pause: (ms: number) =>
 
   return {
     url: api.url,
-    envelope: <Result>(method: string, path: string, request?: ApiRequest) =>
+    envelope: <Result>(method: string, path: string, request?: ApiRequestOptions) =>
       run(method, () => api.envelope<Result>(method, path, request)),
-    result: <Result>(method: string, path: string, request?: ApiRequest) =>
+    result: <Result>(method: string, path: string, request?: ApiRequestOptions) =>
       run(method, () => api.result<Result>(method, path, request)),
     raw: (method, path, request) => run(method, () => api.raw(method, path, request)),
   };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Plan, Report } from "../../migrate/index.ts";
+import type { MigrationPlan, Report } from "../../migrate/index.ts";
 import { planLines, positionText, reportLines } from "./print-plan.ts";
 
 const paint = (_format: unknown, text: string) => text;
@@ -8,7 +8,7 @@ const text = (lines: string[]) => lines.map((line) => line.trimEnd()).join("\n")
 
 test("a plan shows counts, then what needs attention, grouped by reason", () => {
   const loss = "the source does not return the uploaded file: its MP4 download is imported instead";
-  const plan: Plan = {
+  const plan: MigrationPlan = {
     keepsIds: false,
     items: [
       { kind: "zone", key: "1", name: "a.example", action: "unchanged", losses: ["not shown"] },

@@ -1,13 +1,14 @@
-import type { Plan, PlannedItem, Report, RunProgress } from "../../migrate/index.ts";
+import type { Paint } from "../../kernel/paint.ts";
+import type { MigrationPlan, PlannedItem, Report, RunProgress } from "../../migrate/index.ts";
 import { oneLine } from "../../kernel/text.ts";
-import { table, type Paint } from "../print.ts";
+import { table } from "../print.ts";
 
 const ACTIONS = ["new", "changed", "unchanged", "kept", "impossible"] as const;
 /** Longer lists of the same kind are shortened; --json has all items. */
 const MAX_LISTED = 20;
 
 /** Returns a table of counts, then everything that needs attention. */
-export function planLines({ items, keepsIds }: Plan, paint: Paint): string[] {
+export function planLines({ items, keepsIds }: MigrationPlan, paint: Paint): string[] {
   if (items.length === 0) return ["The source is empty."];
   const kinds = [...new Set(items.map(({ kind }) => kind))];
   const rows = kinds.map((kind) => {
@@ -42,7 +43,7 @@ function section(title: string, items: readonly PlannedItem[], textsOf: (item: P
   return ["", `${title}:`, ...lines];
 }
 
-export const hasWork = ({ items }: Plan): boolean => items.some(({ apply }) => apply !== undefined);
+export const hasWork = ({ items }: MigrationPlan): boolean => items.some(({ apply }) => apply !== undefined);
 
 /** Returns the lines of the report: results, then the remaining manual work. */
 export function reportLines({ imported, failed, warnings, followUp }: Report, paint: Paint): string[] {
@@ -85,7 +86,7 @@ export const listLines = <Item>(title: string, items: readonly Item[], textOf: (
       ];
 
 /** Items for --json, without their functions. */
-export const planJson = ({ items, keepsIds }: Plan) => ({
+export const planJson = ({ items, keepsIds }: MigrationPlan) => ({
   keepsIds,
   items: items.map(({ apply, ...item }) => ({ ...item, planned: apply !== undefined })),
 });

@@ -6,7 +6,7 @@ import { readCsv } from "../../migrate/index.ts";
 import { commandErrors } from "../errors.ts";
 
 /** A video to upload. */
-export interface ListedVideo {
+export interface VideoListEntry {
   /** Path or URL of the file. */
   source: string;
   /** Size in bytes; undefined for a URL. */
@@ -32,7 +32,7 @@ const MAX_FILES = 100_000;
  * Reads the videos of a folder, of a PeerTube account export (an extracted archive with peertube/videos.json), or
  * of a CSV file with the columns file or url, and optionally name, creator, signed. Throws fileUnreadable.
  */
-export async function readVideoList(path: string): Promise<ListedVideo[]> {
+export async function readVideoList(path: string): Promise<VideoListEntry[]> {
   try {
     if (!(await stat(path)).isDirectory()) return await fromCsv(path);
     return existsSync(join(path, PEERTUBE_LIST)) ? await fromPeerTube(path) : await fromFolder(path);
@@ -41,7 +41,7 @@ export async function readVideoList(path: string): Promise<ListedVideo[]> {
   }
 }
 
-async function fromFolder(folder: string): Promise<ListedVideo[]> {
+async function fromFolder(folder: string): Promise<VideoListEntry[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   if (files.length > MAX_FILES) throw new Error(`it has more than ${MAX_FILES} files`);
@@ -66,7 +66,7 @@ async function fromFolder(folder: string): Promise<ListedVideo[]> {
   );
 }
 
-async function fromCsv(path: string): Promise<ListedVideo[]> {
+async function fromCsv(path: string): Promise<VideoListEntry[]> {
   const rows = readCsv(await readFile(path, "utf8"));
   return Promise.all(
     rows.map(async ({ line, fields }) => {
@@ -99,7 +99,7 @@ interface PeerTubeExport {
 /** Privacy 1 is public and 2 is unlisted; all others require an account or a password. */
 const PEERTUBE_UNLISTED = 2;
 
-async function fromPeerTube(folder: string): Promise<ListedVideo[]> {
+async function fromPeerTube(folder: string): Promise<VideoListEntry[]> {
   const list = join(folder, PEERTUBE_LIST);
   const { videos } = JSON.parse(await readFile(list, "utf8")) as PeerTubeExport;
   // The archive's paths are relative to the list.
@@ -123,8 +123,8 @@ async function fromPeerTube(folder: string): Promise<ListedVideo[]> {
 
 async function ofFile(
   file: string,
-  about: Pick<ListedVideo, "name" | "creator" | "signed" | "captions">,
-): Promise<ListedVideo> {
+  about: Pick<VideoListEntry, "name" | "creator" | "signed" | "captions">,
+): Promise<VideoListEntry> {
   const found = await stat(file).catch(() => undefined);
   return {
     source: file,

@@ -24,7 +24,7 @@ export async function findQueue(
   return { path: `${base}/queues${at`/${queue.queue_id}`}`, queue };
 }
 
-export const settingsOf = (values: { "delivery-delay": number | undefined; retention: number | undefined }) => ({
+export const toQueueSettings = (values: { "delivery-delay": number | undefined; retention: number | undefined }) => ({
   delivery_delay: values["delivery-delay"],
   message_retention_period: values.retention,
 });

@@ -18,7 +18,7 @@ export interface D1Connection extends ApiConnection {
   configured: TargetDatabase | undefined;
 }
 
-export interface Database {
+export interface ApiDatabase {
   uuid: string;
   name: string;
   version?: string;
@@ -64,11 +64,11 @@ export async function connectDatabase(
 }
 
 async function idOf(name: string, { api, base }: ApiConnection): Promise<string> {
-  for await (const database of pagesOf<Database>(api, `${base}/d1/database`, { query: { name } }))
+  for await (const database of pagesOf<ApiDatabase>(api, `${base}/d1/database`, { query: { name } }))
     if (database.name === name) return database.uuid;
   // Database ids may be in a custom format.
   const foundDatabase = await api
-    .result<Database>("GET", `${base}/d1/database${at`/${name}`}`)
+    .result<ApiDatabase>("GET", `${base}/d1/database${at`/${name}`}`)
     .catch((thrown: unknown) => {
       if (hasErrorCode(thrown, 7404, 7400, 7403, 7003, 10001)) return undefined;
       throw thrown;

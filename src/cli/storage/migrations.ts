@@ -32,7 +32,7 @@ async function migrationFiles(dir: string): Promise<string[]> {
 const numberOf = (name: string) => (/^\d+/.test(name) ? Number.parseInt(name, 10) : Infinity);
 
 /** Creates an empty migration with the next number: `0003_add_users.sql`. */
-export async function createMigration(dir: string, message: string): Promise<string> {
+export async function createMigrationFile(dir: string, message: string): Promise<string> {
   const last = Math.max(0, ...(await migrationFiles(dir)).map(numberOf).filter(Number.isFinite));
   const words = message
     .trim()

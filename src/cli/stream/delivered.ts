@@ -3,7 +3,7 @@ import { oneLine } from "../../kernel/text.ts";
 import type { ApiConnection } from "../api/connect.ts";
 import { videoErrors } from "./errors.ts";
 import { readBodyStart } from "./short-text.ts";
-import { videoPath, type Video } from "./video.ts";
+import { videoPath, type ApiVideo } from "./video.ts";
 
 const RESPONSE_MS = 60_000;
 
@@ -41,7 +41,7 @@ export const withToken = (address: string, uid: string, token: string): string =
 /** Returns the URL unchanged, or with a token if the video requires one. */
 export async function playableUrl(
   connection: ApiConnection,
-  { uid, requireSignedURLs }: Pick<Video, "uid" | "requireSignedURLs">,
+  { uid, requireSignedURLs }: Pick<ApiVideo, "uid" | "requireSignedURLs">,
   address: string,
   claims: { downloadable?: true } = {},
 ): Promise<string> {

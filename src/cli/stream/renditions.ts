@@ -1,9 +1,10 @@
+import type { Paint } from "../../kernel/paint.ts";
 import type { ApiConnection } from "../api/connect.ts";
-import { table, type Paint } from "../print.ts";
+import { table } from "../print.ts";
 import { fetchPlaybackContent, playableUrl } from "./delivered.ts";
 import { videoErrors } from "./errors.ts";
 import { readBodyStart } from "./short-text.ts";
-import type { Video } from "./video.ts";
+import type { ApiVideo } from "./video.ts";
 
 /** A rendition that players can select. Bit rates in bits per second, including audio. */
 export interface Rendition {
@@ -16,7 +17,7 @@ export interface Rendition {
 }
 
 /** Resolves with renditions in the multivariant playlist, lowest first. */
-export async function readRenditions(connection: ApiConnection, video: Video): Promise<Rendition[]> {
+export async function readRenditions(connection: ApiConnection, video: ApiVideo): Promise<Rendition[]> {
   const address = await playableUrl(connection, video, video.playback.hls);
   const renditions = parseRenditions(await readBodyStart(await fetchPlaybackContent(address)));
   if (renditions === undefined) throw videoErrors.badPlaylist({ address });

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../kernel/index.ts";
 import { formatSize, oneLine } from "../../kernel/text.ts";
-import type { Api } from "../api/client.ts";
+import type { ApiClient } from "../api/client.ts";
 import { connectionErrors } from "../api/errors.ts";
 import { commandErrors } from "../errors.ts";
 import { videoErrors } from "./errors.ts";
@@ -26,7 +26,7 @@ const VERSION = { "tus-resumable": "1.0.0" };
 
 /** TUS 1.0.0, Creation. */
 export async function createUpload(
-  api: Api,
+  api: ApiClient,
   path: string,
   { size, metadata, creator }: TusCreation,
 ): Promise<TusUpload> {

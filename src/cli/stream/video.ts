@@ -1,11 +1,12 @@
+import type { Paint } from "../../kernel/paint.ts";
 import { at } from "../api/paths.ts";
 import type { ApiConnection } from "../api/connect.ts";
-import { nameValueLines, formatTime, type Paint } from "../print.ts";
+import { nameValueLines, formatUtcTime } from "../print.ts";
 import { formatSize, oneLine } from "../../kernel/text.ts";
 import { videoErrors } from "./errors.ts";
 
 /** The displayed part of a video in the API. */
-export interface Video {
+export interface ApiVideo {
   uid: string;
   creator: string | null;
   readyToStream: boolean;
@@ -37,13 +38,14 @@ export function videoPath({ base }: Pick<ApiConnection, "base">, uid: string): s
 }
 
 /** `inprogress, 39%`, `ready`, `error: The file …` */
-export function stateText({ status: { state, pctComplete, errorReasonCode, errorReasonText } }: Video): string {
+export function stateText({ status: { state, pctComplete, errorReasonCode, errorReasonText } }: ApiVideo): string {
   if (state === "error") return oneLine(`error: ${errorReasonText} [${errorReasonCode}]`);
   const percent = Math.floor(Number(pctComplete));
   return percent > 0 && percent < 100 ? `${state}, ${percent}%` : state;
 }
 
-export const lengthText = ({ duration }: Pick<Video, "duration">): string => (duration < 0 ? "" : clockText(duration));
+export const lengthText = ({ duration }: Pick<ApiVideo, "duration">): string =>
+  duration < 0 ? "" : clockText(duration);
 
 /** `7.5 s`, `2:05`, `1:00:09` */
 function clockText(seconds: number): string {
@@ -54,7 +56,7 @@ function clockText(seconds: number): string {
   return hours === 0 ? `${minutes}:${two(wholeSeconds % 60)}` : `${hours}:${two(minutes)}:${two(wholeSeconds % 60)}`;
 }
 
-export const dimensionsText = ({ input: { width, height } }: Pick<Video, "input">): string =>
+export const dimensionsText = ({ input: { width, height } }: Pick<ApiVideo, "input">): string =>
   width > 0 && height > 0 ? `${width}x${height}` : "";
 
 /** The preview page and the URLs for players. */
@@ -62,7 +64,7 @@ const addressFacts = ({
   uid,
   preview,
   playback: { hls, dash },
-}: Pick<Video, "uid" | "preview" | "playback">): (readonly [string, string])[] => [
+}: Pick<ApiVideo, "uid" | "preview" | "playback">): (readonly [string, string])[] => [
   ["uid", uid],
   ["watch", preview],
   ["hls", hls],
@@ -70,10 +72,10 @@ const addressFacts = ({
 ];
 
 /** Shown after an upload: the URLs and the processing state. */
-export const uploadedLines = (video: Video, paint: Paint): string[] =>
+export const uploadedLines = (video: ApiVideo, paint: Paint): string[] =>
   nameValueLines([...addressFacts(video), ["state", stateText(video)], ["playable", playsText(video)]], paint);
 
-export const videoLines = (video: Video, paint: Paint): string[] =>
+export const videoLines = (video: ApiVideo, paint: Paint): string[] =>
   nameValueLines(
     [
       ["uid", video.uid],
@@ -84,9 +86,9 @@ export const videoLines = (video: Video, paint: Paint): string[] =>
       ["resolution", orNone(dimensionsText(video))],
       ["size", video.size > 0 ? formatSize(video.size) : undefined],
       ["creator", orNone(video.creator ?? "")],
-      ["created", formatTime(video.created)],
-      ["uploaded", video.uploaded === null ? undefined : formatTime(video.uploaded)],
-      ["scheduled deletion", video.scheduledDeletion === null ? undefined : formatTime(video.scheduledDeletion)],
+      ["created", formatUtcTime(video.created)],
+      ["uploaded", video.uploaded === null ? undefined : formatUtcTime(video.uploaded)],
+      ["scheduled deletion", video.scheduledDeletion === null ? undefined : formatUtcTime(video.scheduledDeletion)],
       ["access", video.requireSignedURLs ? "token required: `reelpost stream token`" : undefined],
       ["origins", video.allowedOrigins.length === 0 ? undefined : oneLine(video.allowedOrigins.join(", "))],
       ...addressFacts(video).slice(1),
@@ -98,7 +100,7 @@ export const videoLines = (video: Video, paint: Paint): string[] =>
 const orNone = (text: string | undefined): string | undefined =>
   text === undefined || text === "" ? undefined : oneLine(text);
 
-function playsText({ readyToStream, readyToStreamAt }: Video): string {
+function playsText({ readyToStream, readyToStreamAt }: ApiVideo): string {
   if (!readyToStream) return "not yet";
-  return readyToStreamAt === null ? "yes" : `since ${formatTime(readyToStreamAt)}`;
+  return readyToStreamAt === null ? "yes" : `since ${formatUtcTime(readyToStreamAt)}`;
 }

@@ -1,7 +1,8 @@
+import type { Paint } from "../../kernel/paint.ts";
 import type { ApiConnection } from "../api/connect.ts";
 import { at } from "../api/paths.ts";
 import { commandErrors } from "../errors.ts";
-import { nameValueLines, formatTime, table, type Paint } from "../print.ts";
+import { nameValueLines, formatUtcTime, table } from "../print.ts";
 import { oneLine } from "../../kernel/text.ts";
 
 export interface Webhook {
@@ -10,7 +11,7 @@ export interface Webhook {
   secret: string;
 }
 
-export interface WebhookDelivery {
+export interface ApiWebhookDelivery {
   id: string;
   video: string;
   event: string;
@@ -33,7 +34,7 @@ export const webhookLines = ({ notificationUrl, secret, modified }: Webhook, pai
     [
       ["url", oneLine(notificationUrl)],
       ["secret", secret],
-      ["changed", formatTime(modified)],
+      ["changed", formatUtcTime(modified)],
     ],
     paint,
   );
@@ -52,12 +53,12 @@ export async function endpointPath({ api, base }: ApiConnection, requestedId: st
   return `${list}${at`/${main.id}`}`;
 }
 
-export const deliveryTable = (deliveries: readonly WebhookDelivery[], paint: Paint): string[] =>
+export const deliveryTable = (deliveries: readonly ApiWebhookDelivery[], paint: Paint): string[] =>
   table(
     ["id", "created", "video", "event", "status", "attempts", "last response"],
     deliveries.map(({ id, created, video, event, status, attempts }) => [
       id,
-      formatTime(created),
+      formatUtcTime(created),
       video,
       event,
       status,
@@ -67,7 +68,7 @@ export const deliveryTable = (deliveries: readonly WebhookDelivery[], paint: Pai
     paint,
   );
 
-function answerOf(attempt: WebhookDelivery["attempts"][number] | undefined): string {
+function answerOf(attempt: ApiWebhookDelivery["attempts"][number] | undefined): string {
   if (attempt === undefined) return "";
   const { status, error, milliseconds } = attempt;
   return `${status ?? error ?? "none"}, ${milliseconds} ms`;

@@ -1,4 +1,4 @@
-import type { DevEvent, ExplainedException, LogLine } from "../../dev/index.ts";
+import type { DevEvent, ExplainedException, ConsoleLine } from "../../dev/index.ts";
 
 type Outcome = Extract<DevEvent, { event: "email" }>["outcome"];
 
@@ -22,7 +22,7 @@ const OUTCOMES: readonly string[] = [
   "exceededWallTime",
   "canceled",
 ] satisfies Outcome[];
-const LEVELS: readonly string[] = ["debug", "log", "info", "warn", "error"] satisfies LogLine["level"][];
+const LEVELS: readonly string[] = ["debug", "log", "info", "warn", "error"] satisfies ConsoleLine["level"][];
 
 /**
  * Returns a record as an event of the `reelpost dev` console, with its time. Undefined if the frame is not a record.
@@ -41,8 +41,8 @@ function eventOf(trace: Trace, event: Record<string, unknown>, script: string): 
     // reason.
     outcome: (OUTCOMES.includes(trace.outcome ?? "") ? trace.outcome : "exception") as Outcome,
     wallMs: number(trace.wallTime),
-    logs: list(trace.logs).map((line): LogLine => ({
-      level: (LEVELS.includes(line.level ?? "") ? line.level : "log") as LogLine["level"],
+    logs: list(trace.logs).map((line): ConsoleLine => ({
+      level: (LEVELS.includes(line.level ?? "") ? line.level : "log") as ConsoleLine["level"],
       at: new Date(number(line.timestamp)),
       message: Array.isArray(line.message) ? line.message : [line.message],
     })),

@@ -1,7 +1,7 @@
+import { painter } from "../../kernel/paint.ts";
 import { createConsole, createTerminalOutput } from "../../dev/index.ts";
 import { oneLine } from "../../kernel/text.ts";
 import type { CommandContext } from "../command.ts";
-import { painter } from "../print.ts";
 import { eventOfTrace } from "./events.ts";
 
 /** Prints records as they arrive. */

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Api } from "../api/client.ts";
+import type { ApiClient } from "../api/client.ts";
 import { hasErrorCode } from "../api/codes.ts";
 import { at } from "../api/paths.ts";
 import { commandErrors } from "../errors.ts";
 
 export interface TailOptions {
-  api: Api;
+  api: ApiClient;
   /** `/accounts/<id>/workers/scripts/<name>` */
   script: string;
   filters: Record<string, unknown>[];

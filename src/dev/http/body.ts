@@ -12,7 +12,7 @@ export function declaredLength(request: IncomingMessage): number | undefined {
 }
 
 /** Reads a small body of known length without a stream: most messages take this path. */
-export function collectBody(request: IncomingMessage): Promise<Buffer> {
+export function readSmallBody(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => void chunks.push(chunk));

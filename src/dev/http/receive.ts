@@ -6,11 +6,11 @@ import {
   readMessage,
   type HandlingResult,
   type MailSource,
-  type Message,
+  type ParsedMessage,
   type Receiver,
   type Spool,
 } from "../../mail/index.ts";
-import { ClientGone, collectBody, declaredLength, dropRest } from "./body.ts";
+import { ClientGone, readSmallBody, declaredLength, dropRest } from "./body.ts";
 import { queryOf } from "./query.ts";
 import { joinReplies, jsonReply, resultTextReply, send, textReply, TEXTS, type HttpReply } from "./replies.ts";
 import { noSuchWorker } from "./worker-choice.ts";
@@ -52,7 +52,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     if (length !== undefined && length > spool.maxBytes)
       throw mailErrors.messageTooLarge({ limit: mebibytes(spool.maxBytes) });
     if (!continued) response.writeContinue();
-    if (length !== undefined && length <= inMemory) return spool.fromMemory(await collectBody(request));
+    if (length !== undefined && length <= inMemory) return spool.fromMemory(await readSmallBody(request));
     // The connection must survive an early rejection, so that the client can read the response. Node has already copied
     // the chunks.
     const source = await spool.collect(request.iterator({ destroyOnReturn: false }), { ownsChunks: true });
@@ -118,7 +118,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     return joinReplies(results, json);
   }
 
-  async function readOrDiscard(source: MailSource): Promise<Message> {
+  async function readOrDiscard(source: MailSource): Promise<ParsedMessage> {
     try {
       return readMessage(source);
     } catch (err) {
@@ -162,7 +162,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
 const refusalText = (err: UserError) =>
   err.kind === "cannotParse" ? TEXTS.unparsable("Error", String(err.details.why)) : err.message;
 
-const missingFieldTextOf = (field: "From" | "To", message: Message) =>
+const missingFieldTextOf = (field: "From" | "To", message: ParsedMessage) =>
   `Invalid email. The message has no ${field} header with an address; ${field === "From" ? "the sender" : "the recipient"} is read from this header` +
   (message.fields.length === 0
     ? ". It has no headers: a message starts with headers, followed by an empty line and the text"

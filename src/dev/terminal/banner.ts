@@ -1,5 +1,5 @@
+import { painter, type Paint } from "../../kernel/paint.ts";
 import { describeBinding, type Binding } from "../../workers/index.ts";
-import { painter } from "./output.ts";
 
 export interface BannerContent {
   version: string;
@@ -17,7 +17,7 @@ export interface BannerContent {
 
 /** Returns the start banner: URLs, commands to paste, bindings and hotkeys. */
 export function renderBanner(content: BannerContent, colour: boolean): string {
-  const paint = painter(colour);
+  const paint = painter({ colour });
   const row = (label: string, value: string) => `  ${label.padEnd(10)}  ${value}`;
   const { url, dashboard, smtp } = content;
   const lines = [
@@ -49,9 +49,7 @@ const curlWithEnvelope = (url: string) =>
 const curlWithHeaders = (url: string) =>
   `curl '${url}/__email' -H 'content-type: message/rfc822' --data-binary $'${SAMPLE}'`;
 
-type Painter = ReturnType<typeof painter>;
-
-function workerTable({ name, config, bindings }: BannerContent["workers"][number], paint: Painter): string[] {
+function workerTable({ name, config, bindings }: BannerContent["workers"][number], paint: Paint): string[] {
   const rows = bindings.map((binding) => {
     const { type, value } = describeBinding(binding, "dev");
     return [binding.name, type, value] as const;
@@ -68,7 +66,7 @@ function workerTable({ name, config, bindings }: BannerContent["workers"][number
   ];
 }
 
-function severalWorkersHint({ url, workers }: BannerContent, paint: Painter): string[] {
+function severalWorkersHint({ url, workers }: BannerContent, paint: Paint): string[] {
   const otherWorker = workers[1]!.name;
   return [
     paint(
@@ -80,7 +78,7 @@ function severalWorkersHint({ url, workers }: BannerContent, paint: Painter): st
   ];
 }
 
-function hotkeyBox(hotkeys: BannerContent["hotkeys"], paint: Painter): string[] {
+function hotkeyBox(hotkeys: BannerContent["hotkeys"], paint: Paint): string[] {
   const plainText = hotkeys.map(({ key, label }) => `[${key}] ${label}`).join("  ");
   const colouredText = hotkeys.map(({ key, label }) => `${paint("bold", `[${key}]`)} ${label}`).join("  ");
   const edge = "─".repeat(plainText.length + 2);

@@ -1,16 +1,17 @@
+import { painter, type Paint } from "../../kernel/paint.ts";
 import type {
   DevEvent,
   EmailEvent,
   ExplainedException,
   FetchEvent,
-  LogLine,
+  ConsoleLine,
   MailAction,
   EventReporter,
   QueueEvent,
   TailEvent,
   ScheduledEvent,
 } from "../events.ts";
-import { painter, type TerminalOutput } from "./output.ts";
+import { type TerminalOutput } from "./output.ts";
 import { truncate, formatMs, formatSize, indent, logArguments, logText, oneLine } from "./text.ts";
 
 /** A looping worker can log endlessly, so the output of one event is limited. */
@@ -25,7 +26,7 @@ interface Options {
 
 /** Prints events for people: one line per event, with indented details. */
 export function createConsole({ output, severalWorkers = false }: Options): EventReporter {
-  const paint = painter(output.colour);
+  const paint = painter(output);
   const render = createRenderer(paint, output.colour, severalWorkers);
   return (event) => output.write(render(event));
 }
@@ -41,11 +42,7 @@ const jsonOf = (event: DevEvent) =>
     ? { ...event, logs: event.logs.slice(0, MAX_LOG_LINES), exceptions: event.exceptions.slice(0, MAX_EXCEPTIONS) }
     : event;
 
-function createRenderer(
-  paint: ReturnType<typeof painter>,
-  colour: boolean,
-  severalWorkers: boolean,
-): (event: DevEvent) => string {
+function createRenderer(paint: Paint, colour: boolean, severalWorkers: boolean): (event: DevEvent) => string {
   const prefix = (worker: string) => (severalWorkers ? `${paint("magenta", `[${worker}]`)} ` : "");
   const levels = {
     debug: paint("dim", "debug"),
@@ -55,7 +52,7 @@ function createRenderer(
     error: paint("red", "error"),
   };
 
-  function logLines(logs: LogLine[]): string[] {
+  function logLines(logs: ConsoleLine[]): string[] {
     const lines = logs
       .slice(0, MAX_LOG_LINES)
       .map(

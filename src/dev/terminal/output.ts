@@ -1,5 +1,3 @@
-import { styleText } from "node:util";
-
 /** How long lines are buffered: one write per line would cost more than the line itself. */
 const BATCH_MS = 4;
 
@@ -12,11 +10,6 @@ export interface TerminalOutput {
   /** Resolves when everything has been passed to the operating system, or when the reader has disconnected. */
   flushed(): Promise<void>;
 }
-
-type Paint = (format: Parameters<typeof styleText>[0], text: string) => string;
-
-export const painter = (colour: boolean): Paint =>
-  colour ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
 
 interface Options {
   /** Maximum number of characters queued for a slow reader before lines are dropped. Default 1 MiB. */

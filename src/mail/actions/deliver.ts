@@ -3,7 +3,7 @@ import { domainOf } from "../../protocol/rfc5322/index.ts";
 import type { Verdict } from "../authenticate/index.ts";
 import { mailErrors, smtpErrorOf, replyOf } from "../errors.ts";
 import type { Forwarding } from "../forwarding/index.ts";
-import type { Message, Envelope, DeliveryResult, SmtpReply, Transport } from "../messages/index.ts";
+import type { ParsedMessage, Envelope, DeliveryResult, SmtpReply, Transport } from "../messages/index.ts";
 import type { Owner, RecordStep } from "./record-step.ts";
 import type { OwnedRoute } from "../routing/index.ts";
 import type { ReportIntake } from "../dmarc-reports/index.ts";
@@ -12,7 +12,7 @@ import type { HandlingResult, DispatchToWorker } from "./worker.ts";
 /** An accepted message. */
 export interface Delivery {
   envelope: Envelope;
-  message: Message;
+  message: ParsedMessage;
   /** Undefined if sender authentication is disabled. */
   verdict?: Verdict | undefined;
 }
@@ -115,7 +115,7 @@ export function createDeliver({
     }
   }
 
-  function refuseLoop(message: Message, rcpt: string) {
+  function refuseLoop(message: ParsedMessage, rcpt: string) {
     if (forwarding?.isLoop(message, rcpt)) throw mailErrors.forwardedBefore({ address: rcpt });
   }
 

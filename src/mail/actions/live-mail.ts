@@ -1,11 +1,11 @@
 import type { Verdict } from "../authenticate/index.ts";
-import type { Message, DsnRequest } from "../messages/index.ts";
+import type { ParsedMessage, DsnRequest } from "../messages/index.ts";
 
 /** A message that is being processed by a worker's handler. */
 export interface LiveMail {
   /** Id of this dispatch: a message to two recipients is dispatched twice. */
   id: string;
-  message: Message;
+  message: ParsedMessage;
   /** Envelope sender, and the one envelope recipient of this dispatch. */
   from: string;
   to: string;

@@ -5,7 +5,7 @@ import { createCounts, type ColumnValue, type Count, type CountQuery, type RowsQ
 import { createEntriesTable } from "./entries-table.ts";
 import { activityErrors } from "./errors.ts";
 import { createOwners, type OwnerOf } from "./owners.ts";
-import type { Queue } from "../outbound/index.ts";
+import type { OutboundQueue } from "../outbound/index.ts";
 import { resolveInterrupted } from "./interrupted.ts";
 import { createSearch } from "./search-table.ts";
 import type { Entry, EntryPage, EntryQuery } from "./types.ts";
@@ -59,7 +59,7 @@ export interface Activity {
    * Sets the status of messages that a killed process left as received, last updated before `changedBefore`. Queued
    * messages get their status from the queue, and all others get `unknown`. Resolves with the number of messages.
    */
-  resolveInterrupted(queue: Pick<Queue, "ofInbound">, changedBefore: number): Promise<number>;
+  resolveInterrupted(queue: Pick<OutboundQueue, "ofInbound">, changedBefore: number): Promise<number>;
   /** Deletes entries past the retention period; returns how many. */
   sweep(): Promise<number>;
   /** Steps dropped since the start. */

@@ -1,13 +1,13 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { TraceEvent } from "../messages/index.ts";
-import type { Queue, QueuedMessage, QueuedRecipient } from "../outbound/index.ts";
+import type { OutboundQueue, QueuedMessage, QueuedRecipient } from "../outbound/index.ts";
 import type { EntriesTable } from "./entries-table.ts";
 import type { Writer } from "./writer.ts";
 
 interface InterruptedDeps {
   table: Pick<EntriesTable, "unfinished">;
   writer: Pick<Writer, "add" | "flush">;
-  queue: Pick<Queue, "ofInbound">;
+  queue: Pick<OutboundQueue, "ofInbound">;
   clock: Pick<Clock, "now">;
 }
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { randomIds, type Clock, type Ids, type Log } from "../../kernel/index.ts";
+import { randomIds, type Clock, type Ids, type Log, utcDay } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { closeStream, type MailSource } from "../messages/index.ts";
 
@@ -37,7 +37,7 @@ export function createSentMessages({
   days = 7,
 }: SentMessagesOptions): SentMessages {
   const prefixOf = (day: number, account: string, messageId: string) =>
-    `${PREFIX}${dayOf(day)}/${hash("sha256", `${account}\n${messageId}`, "hex").slice(0, 40)}`;
+    `${PREFIX}${utcDay(day)}/${hash("sha256", `${account}\n${messageId}`, "hex").slice(0, 40)}`;
 
   return {
     days,
@@ -67,7 +67,7 @@ export function createSentMessages({
     },
 
     async sweep() {
-      const oldest = `${PREFIX}${dayOf(clock.now() - days * DAY_MS)}/`;
+      const oldest = `${PREFIX}${utcDay(clock.now() - days * DAY_MS)}/`;
       let deleted = 0;
       let keys: string[] = [];
       const drop = async () => {
@@ -85,5 +85,3 @@ export function createSentMessages({
     },
   };
 }
-
-const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);

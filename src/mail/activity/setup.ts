@@ -4,7 +4,7 @@ import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";
 import type { Zones } from "../../zones/index.ts";
 import type { OnRejected, OnTranscript } from "../inbound/index.ts";
-import type { Queue } from "../outbound/index.ts";
+import type { OutboundQueue } from "../outbound/index.ts";
 import { publishEntries } from "./publish-entries.ts";
 import { createActivity, type Activity } from "./activity.ts";
 import { createSentMessages, type SentMessages } from "./sent-messages.ts";
@@ -20,7 +20,7 @@ export interface ActivitySetup {
   activity: Activity;
   sentMessages: SentMessages;
   /** Sets the status of messages that a killed process left unfinished: runs now and every hour. */
-  resolveInterrupted(queue: Pick<Queue, "ofInbound">): void;
+  resolveInterrupted(queue: Pick<OutboundQueue, "ofInbound">): void;
   /** Logs a message that SMTP rejected before it was received. */
   recordRejection: OnRejected;
   /** Adds the SMTP session to the entries of a message. */

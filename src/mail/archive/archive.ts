@@ -1,4 +1,4 @@
-import type { Clock, Log } from "../../kernel/index.ts";
+import { type Clock, type Log, utcDay } from "../../kernel/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
 import { closeStream } from "../messages/index.ts";
 import type { ArchivedMail, MessageArchive } from "./port.ts";
@@ -23,7 +23,7 @@ const NO_ACCOUNT = "none";
 export function createMessageArchive({ objects, clock, log, days, maxBytes }: MessageArchiveOptions): MessageArchive {
   let storedBytes = 0;
   const keyOf = (day: number, { account, id }: ArchivedMail) =>
-    `${PREFIX}${dayOf(day)}/${account || NO_ACCOUNT}/${id}.eml`;
+    `${PREFIX}${utcDay(day)}/${account || NO_ACCOUNT}/${id}.eml`;
   // A message that is received around midnight may be stored on the next day.
   const keysOf = (mail: ArchivedMail & { at: number }) => [keyOf(mail.at, mail), keyOf(mail.at + DAY_MS, mail)];
 
@@ -69,7 +69,7 @@ export function createMessageArchive({ objects, clock, log, days, maxBytes }: Me
     },
 
     async sweep() {
-      const oldest = `${PREFIX}${dayOf(clock.now() - days * DAY_MS)}/`;
+      const oldest = `${PREFIX}${utcDay(clock.now() - days * DAY_MS)}/`;
       let total = 0;
       for await (const { size } of objects.list(PREFIX)) total += size;
       let keys: string[] = [];
@@ -95,5 +95,3 @@ export function createMessageArchive({ objects, clock, log, days, maxBytes }: Me
     },
   };
 }
-
-const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);

@@ -1,12 +1,12 @@
 import { sql } from "kysely";
+import { utcDay } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { AggregateRecord } from "./aggregate.ts";
 import {
   admitReport,
-  dayOf,
   deleteOldestDays,
   withinDomainSql,
-  type Admission,
+  type ReportAdmission,
   type DmarcRow,
   type ReportBounds,
   type ReportFilter,
@@ -33,12 +33,12 @@ export function createDmarcRows(db: Db, bounds: ReportBounds) {
   const tables = db.tables<ReportRowTables>();
   return {
     /** Records a whole report atomically; the report is on disk when the promise resolves. */
-    recordDmarc: (head: ReportHeader, records: readonly AggregateRecord[]): Promise<Admission> =>
-      db.transaction<ReportRowTables, Admission>(async (tx) => {
+    recordDmarc: (head: ReportHeader, records: readonly AggregateRecord[]): Promise<ReportAdmission> =>
+      db.transaction<ReportRowTables, ReportAdmission>(async (tx) => {
         const admission = await admitReport(tx, head, bounds);
         if (admission !== "recorded") return admission;
         const { zone: zone_id, key: report_key, orgName: org_name, sender, begin } = head;
-        const day = dayOf(begin);
+        const day = utcDay(begin);
         const rows = records.map(
           ({ sourceIp: source_ip, headerFrom: header_from, count: messages, disposition, dkim, spf }): DmarcRow => ({
             zone_id,

@@ -79,7 +79,7 @@ export interface ReportBounds {
   rowsPerZone: number;
 }
 
-export type Admission = "recorded" | "duplicate" | "too many";
+export type ReportAdmission = "recorded" | "duplicate" | "too many";
 
 /** Scope of a query: a range of days, and optionally one author domain with its subdomains. */
 export interface ReportFilter {
@@ -91,15 +91,12 @@ export interface ReportFilter {
 
 const DAY_MS = 86_400_000;
 
-/** The UTC day of a time, such as "2026-11-20". */
-export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
-
 /** Records that a report was received. "too many": the limit of its sender is reached. */
 export async function admitReport(
   tx: Kysely<ReportRowTables>,
   { zone, kind, key, sender, orgName, reportId, begin, end, receivedAt }: ReportHeader,
   { perSender }: Pick<ReportBounds, "perSender">,
-): Promise<Admission> {
+): Promise<ReportAdmission> {
   const receivedRow = {
     zone_id: zone,
     kind,

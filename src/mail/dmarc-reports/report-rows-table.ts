@@ -1,7 +1,8 @@
 import { sql } from "kysely";
+import { utcDay } from "../../kernel/index.ts";
 import type { Db, Migration } from "../../store/index.ts";
 import { createDmarcRows } from "./dmarc-rows-table.ts";
-import { dayOf, type ReportBounds, type ReportHeader, type ReportRowTables } from "./received-table.ts";
+import { type ReportBounds, type ReportHeader, type ReportRowTables } from "./received-table.ts";
 import { createTlsRows } from "./tls-rows-table.ts";
 
 export const reportRowsMigration: Migration = {
@@ -75,7 +76,7 @@ export function createReportRows(db: Db, bounds: ReportBounds) {
 
     /** Deletes reports that begin on an earlier day. */
     async expire(before: number): Promise<void> {
-      const day = dayOf(before);
+      const day = utcDay(before);
       await db.write(tables.deleteFrom("email_dmarc_rows").where("day", "<", day));
       await db.write(tables.deleteFrom("email_tls_rows").where("day", "<", day));
       await db.write(tables.deleteFrom("email_reports_received").where("begin_at", "<", Date.parse(day)));

@@ -1,11 +1,11 @@
 import { sql } from "kysely";
+import { utcDay } from "../../kernel/index.ts";
 import type { Db, Migration } from "../../store/index.ts";
 import {
   admitReport,
-  dayOf,
   deleteOldestDays,
   withinDomainSql,
-  type Admission,
+  type ReportAdmission,
   type ReportBounds,
   type ReportFilter,
   type ReportHeader,
@@ -71,8 +71,8 @@ export function createTlsRows(db: Db, bounds: ReportBounds) {
 
   return {
     /** Like `recordDmarc`, for a TLS report. */
-    recordTls: (head: ReportHeader, policies: readonly TlsPolicyResult[]): Promise<Admission> =>
-      db.transaction<ReportRowTables, Admission>(async (tx) => {
+    recordTls: (head: ReportHeader, policies: readonly TlsPolicyResult[]): Promise<ReportAdmission> =>
+      db.transaction<ReportRowTables, ReportAdmission>(async (tx) => {
         const admission = await admitReport(tx, head, bounds);
         if (admission !== "recorded") return admission;
         const { zone: zone_id, key: report_key, orgName: org_name, sender, begin } = head;
@@ -81,7 +81,7 @@ export function createTlsRows(db: Db, bounds: ReportBounds) {
             const row = {
               zone_id,
               report_key,
-              day: dayOf(begin),
+              day: utcDay(begin),
               org_name,
               sender,
               policy_domain,

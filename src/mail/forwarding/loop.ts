@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { headerValues } from "../../protocol/rfc5322/index.ts";
-import type { Message } from "../messages/index.ts";
+import type { ParsedMessage } from "../messages/index.ts";
 
 /**
  * Two addresses that forward to each other would loop a message until it has passed a hundred servers (RFC 5321 6.3). A
@@ -18,7 +18,7 @@ const MAX_FORWARDS = 25;
 interface LoopMarks {
   /** Returns the field for a recipient, including the line ending. */
   field(rcpt: string): string;
-  isLoop(message: Pick<Message, "fields">, rcpt: string): boolean;
+  isLoop(message: Pick<ParsedMessage, "fields">, rcpt: string): boolean;
 }
 
 /** The first key creates marks; all keys are accepted. */

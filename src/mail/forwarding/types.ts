@@ -1,6 +1,6 @@
 import type { HeaderField } from "../../protocol/rfc5322/index.ts";
 import type { Verdict } from "../authenticate/index.ts";
-import type { Message, Envelope, MailSource, Outbound, DeliveryResult } from "../messages/index.ts";
+import type { ParsedMessage, Envelope, MailSource, Outbound, DeliveryResult } from "../messages/index.ts";
 
 /** A message for one recipient, forwarded to other addresses. */
 export interface ForwardRequest {
@@ -38,5 +38,5 @@ export interface Forwarding {
   /**
    * True if this installation has forwarded the message for this recipient before, or for too many others: a mail loop.
    */
-  isLoop(message: Pick<Message, "fields">, rcpt: string): boolean;
+  isLoop(message: Pick<ParsedMessage, "fields">, rcpt: string): boolean;
 }

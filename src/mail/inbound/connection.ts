@@ -4,9 +4,9 @@ import {
   createServerSession,
   formatReply,
   type Reply,
-  type ServerEvent,
+  type SmtpServerEvent,
   type ServerExtensions,
-  type SessionLimits,
+  type SmtpSessionLimits,
 } from "../../protocol/smtp/index.ts";
 import { createDeadline } from "./deadline.ts";
 import { createIncomingMessage, type IncomingMessage } from "./incoming-message.ts";
@@ -42,7 +42,7 @@ interface ConnectionDeps<User> {
   extensions: ServerExtensions;
   maxSize: number;
   maxRecipients: number;
-  limits: SessionTimeouts & SessionLimits;
+  limits: SessionTimeouts & SmtpSessionLimits;
   tls: Pick<TlsSource, "context"> | undefined;
   handlers: SmtpHandlers<User>;
   /** Records the session for the log. */
@@ -183,7 +183,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
     else socket.resume();
   }
 
-  function handle(event: ServerEvent) {
+  function handle(event: SmtpServerEvent) {
     switch (event.type) {
       case "reply":
         return respond(event.reply);

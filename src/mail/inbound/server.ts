@@ -3,7 +3,7 @@ import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import { unmappedAddress } from "../../kernel/networks.ts";
 import { readProxied } from "../../kernel/proxy-protocol/index.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
-import type { ServerExtensions, SessionLimits } from "../../protocol/smtp/index.ts";
+import type { ServerExtensions, SmtpSessionLimits } from "../../protocol/smtp/index.ts";
 import { mailErrors } from "../errors.ts";
 import { createSmtpConnection, type SmtpConnection, type SessionTimeouts } from "./connection.ts";
 import { addressSet } from "../address-set.ts";
@@ -39,7 +39,7 @@ interface SmtpServerOptions<User> {
   log: Log;
 }
 
-export interface ServerLimits extends SessionTimeouts, SessionLimits {
+export interface ServerLimits extends SessionTimeouts, SmtpSessionLimits {
   connections: number;
   /** Maximum per IPv4 address or IPv6 /64. */
   connectionsPerNetwork: number;

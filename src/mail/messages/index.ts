@@ -1,4 +1,4 @@
-export { messageIds, readMessage, type Message } from "./message.ts";
+export { messageIds, readMessage, type ParsedMessage } from "./message.ts";
 export { changeHeader, formatField, prepend, rewriteHeader, withFields, withHeader } from "./rewrite.ts";
 export { MAX_MESSAGE_BYTES, createSpool, type Spool } from "./spool.ts";
 export { closeStream } from "./streams.ts";

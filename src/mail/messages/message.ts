@@ -13,7 +13,7 @@ import { mailErrors } from "../errors.ts";
 import type { MailSource } from "./types.ts";
 
 /** A message with its header parsed once. */
-export interface Message {
+export interface ParsedMessage {
   source: MailSource;
   fields: HeaderField[];
   /** With angle brackets; undefined if missing or invalid. */
@@ -27,7 +27,7 @@ export interface Message {
 const LIMITS = { maxBytes: HEADER_LIMITS.maxBytes + 4096, maxFields: HEADER_LIMITS.maxFields + 20 };
 
 /** Throws UserError (`could not parse email: ...`) if the header section exceeds its limits. */
-export function readMessage(source: MailSource): Message {
+export function readMessage(source: MailSource): ParsedMessage {
   const reading = readHeader(source.headerBlock, LIMITS);
   if (!reading.ok) throw mailErrors.cannotParse({ why: reading.why });
   const { fields } = reading;
@@ -41,7 +41,7 @@ export function readMessage(source: MailSource): Message {
 }
 
 /** Returns the identifiers of References or In-Reply-To, in order; undefined if the field is missing. */
-export function messageIds(message: Message, field: "references" | "in-reply-to"): string[] | undefined {
+export function messageIds(message: ParsedMessage, field: "references" | "in-reply-to"): string[] | undefined {
   const values = headerValues(message.fields, field);
   return values.length === 0 ? undefined : values.flatMap(parseMessageIds);
 }

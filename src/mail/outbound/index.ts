@@ -5,7 +5,13 @@ export { createStsFetch } from "./policy/sts-fetch.ts";
 export { DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS, createBackoff } from "./queue/backoff.ts";
 export { createBodies } from "./queue/bodies.ts";
 export type { MessageRow, OutboundTables, RecipientRow } from "./queue/migrations.ts";
-export { replyOfRow, toQueuedMessage, type Queue, type QueuedMessage, type QueuedRecipient } from "./queue/queue.ts";
+export {
+  replyOfRow,
+  toQueuedMessage,
+  type OutboundQueue,
+  type QueuedMessage,
+  type QueuedRecipient,
+} from "./queue/queue.ts";
 export type { FailedRecipient, DeliveryFailure } from "./queue/result-recorder.ts";
 export { createSmtpRelease, type ReleaseResult } from "./release.ts";
 export { setUpFileTransport, setUpOutbound, type OutboundSetup } from "./setup.ts";

@@ -22,7 +22,7 @@ import { createBodies } from "./queue/bodies.ts";
 import { createClaimsTable } from "./queue/claims-table.ts";
 import { createBreakerEvents } from "./queue/breaker-events.ts";
 import { createHousekeeping } from "./queue/housekeeping.ts";
-import { createQueue, type Queue } from "./queue/queue.ts";
+import { createQueue, type OutboundQueue } from "./queue/queue.ts";
 import { createPausesTable } from "./queue/pauses-table.ts";
 import { createQueueTable } from "./queue/queue-table.ts";
 import { startRunner, type Runner } from "./queue/runner.ts";
@@ -105,7 +105,7 @@ const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
 type FailureListener = (failure: DeliveryFailure) => Promise<void> | void;
 
 /** Outbound mail: the queue, the deliveries, and three ways to submit a message. */
-export interface OutboundService extends Queue {
+export interface OutboundService extends OutboundQueue {
   /** Delivers while the caller waits and returns the replies of the next hops. Stores nothing. */
   readonly relay: Transport;
   /** Resolves when the message is on disk; delivery happens later. */

@@ -1,3 +1,4 @@
+import { utcDay } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { closeStream, type MailSource } from "../messages/index.ts";
 
@@ -14,12 +15,10 @@ interface RetryBodies {
 const PREFIX = "mail/held/";
 const BATCH_SIZE = 500;
 
-const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
-
 export function createRetryBodies(objects: ObjectStore): RetryBodies {
   return {
     async put(id, at, source) {
-      const name = `${PREFIX}${dayOf(at)}/${id}.eml`;
+      const name = `${PREFIX}${utcDay(at)}/${id}.eml`;
       const raw = source.open();
       try {
         await objects.put(name, raw instanceof Uint8Array ? raw : (raw as AsyncIterable<Uint8Array>));
@@ -32,7 +31,7 @@ export function createRetryBodies(objects: ObjectStore): RetryBodies {
     open: (name) => objects.open(name),
     delete: (name) => objects.delete([name]),
     async sweep(at) {
-      const until = `${PREFIX}${dayOf(at)}`;
+      const until = `${PREFIX}${utcDay(at)}`;
       let oldKeys: string[] = [];
       for await (const { key } of objects.list(PREFIX)) {
         if (key >= until) break;

@@ -26,7 +26,7 @@ export interface SendingTables {
 }
 
 type SendingExecutor = Kysely<SendingTables>;
-export type DomainRow = SendingTables["email_sending_domains"];
+export type SendingDomainRow = SendingTables["email_sending_domains"];
 
 export const sendingMigration: Migration = {
   name: "mail-sending-001",
@@ -73,7 +73,7 @@ export const sendingMigration: Migration = {
   },
 };
 
-export const domainById = (db: SendingExecutor, zone: string, id: string): Promise<DomainRow | undefined> =>
+export const domainById = (db: SendingExecutor, zone: string, id: string): Promise<SendingDomainRow | undefined> =>
   db
     .selectFrom("email_sending_domains")
     .selectAll()
@@ -86,7 +86,7 @@ export const domainById = (db: SendingExecutor, zone: string, id: string): Promi
  * zones are being deleted.
  */
 export const domainByName = (db: SendingExecutor) =>
-  prepareQuery<DomainRow>((arg) =>
+  prepareQuery<SendingDomainRow>((arg) =>
     db
       .selectFrom("email_sending_domains")
       .selectAll()
@@ -95,10 +95,10 @@ export const domainByName = (db: SendingExecutor) =>
       .limit(5),
   );
 
-export const domainsOf = (db: SendingExecutor, zone: string): Promise<DomainRow[]> =>
+export const domainsOf = (db: SendingExecutor, zone: string): Promise<SendingDomainRow[]> =>
   db.selectFrom("email_sending_domains").selectAll().where("zone_id", "=", zone).orderBy("name").execute();
 
-export async function upsertDomain(db: SendingExecutor, row: DomainRow): Promise<void> {
+export async function upsertDomain(db: SendingExecutor, row: SendingDomainRow): Promise<void> {
   const { enabled, preview_enabled, drop_suppressed, modified_at } = row;
   await db
     .insertInto("email_sending_domains")

@@ -14,7 +14,7 @@ import {
   upsertDomain,
   sendingZones,
   zonesWithSending,
-  type DomainRow,
+  type SendingDomainRow,
   type SendingTables,
 } from "./domains-table.ts";
 import { sendingErrors } from "./errors.ts";
@@ -74,7 +74,7 @@ export function createSendingDomains({
   const writeInTransaction = (work: (tx: ReturnType<typeof db.tables<SendingTables>>) => Promise<void>) =>
     db.transaction<SendingTables, void>(work);
 
-  const toSendingDomain = (row: DomainRow): SendingDomain => ({
+  const toSendingDomain = (row: SendingDomainRow): SendingDomain => ({
     id: row.id,
     zone: row.zone_id,
     account: row.account_id,
@@ -88,7 +88,7 @@ export function createSendingDomains({
     modifiedAt: row.modified_at,
   });
 
-  async function requireDomain(zone: Zone, id: string): Promise<DomainRow> {
+  async function requireDomain(zone: Zone, id: string): Promise<SendingDomainRow> {
     const row = await domainById(tables, zone.id, id);
     if (row === undefined) throw sendingErrors.noSendingDomain();
     return row;
@@ -228,7 +228,7 @@ export function createSendingDomains({
     return found;
   }
 
-  async function enabledDomain(zone: Zone, name: string): Promise<DomainRow | undefined> {
+  async function enabledDomain(zone: Zone, name: string): Promise<SendingDomainRow | undefined> {
     return (await domainsOf(tables, zone.id)).find((row) => row.name === name && row.enabled === 1);
   }
 
@@ -262,7 +262,7 @@ export function createSendingDomains({
       await createDomain(zone, name);
       if (before?.enabled === 1) return toSendingDomain(before);
       const now = clock.now();
-      const row: DomainRow = {
+      const row: SendingDomainRow = {
         id: ids.hex(),
         zone_id: zone.id,
         zone_name: zone.name,
@@ -281,7 +281,7 @@ export function createSendingDomains({
     },
     async update(zone, id, { previewEnabled, dropSuppressed }) {
       const before = await requireDomain(zone, id);
-      const after: DomainRow = {
+      const after: SendingDomainRow = {
         ...before,
         modified_at: clock.now(),
         ...(previewEnabled !== undefined && { preview_enabled: Number(previewEnabled) }),

@@ -8,7 +8,7 @@ export { REST_FIELDS } from "./field-names.ts";
 export { checkForwardHeaders } from "./header-policy.ts";
 export { finishRawMessage, readRawMessage } from "./raw.ts";
 export { composeWithLimit, createSendEmail, draftPartsOf } from "./send-email.ts";
-export { sendText } from "./send-text.ts";
+export { sendTextMessage } from "./send-text.ts";
 export { createSending, type SendingLimits } from "./sending.ts";
 export { setUpSending, setUpSendingDomains } from "./setup.ts";
 export type {

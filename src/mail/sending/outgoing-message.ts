@@ -7,7 +7,7 @@ import {
   type Mailbox,
 } from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
-import { readMessage, type Message } from "../messages/index.ts";
+import { readMessage, type ParsedMessage } from "../messages/index.ts";
 import { MAX_LISTED, recipientsOf } from "./draft.ts";
 import { checkRawMessage } from "./raw.ts";
 import type { SendRequest } from "./types.ts";
@@ -24,7 +24,7 @@ export interface OutgoingMessage {
   /** Other senders in the header whose domain differs from the author's, each with its field. */
   otherSenders: { field: string; mailbox: Mailbox }[];
   /** Set for a complete (raw) message. */
-  message?: Message;
+  message?: ParsedMessage;
 }
 
 /** Throws UserError if the request is invalid. */
@@ -66,7 +66,7 @@ const SENDER_FIELDS = [
   { name: "resent-sender", field: "Resent-Sender" },
 ];
 
-function otherSenders({ fields }: Message, author: Mailbox): OutgoingMessage["otherSenders"] {
+function otherSenders({ fields }: ParsedMessage, author: Mailbox): OutgoingMessage["otherSenders"] {
   const otherMailboxes = new Map<string, OutgoingMessage["otherSenders"][number]>();
   for (const { name, field } of SENDER_FIELDS) {
     for (const value of headerValues(fields, name)) {
@@ -90,7 +90,7 @@ const MAX_OTHERS = 20;
  * With two From fields (RFC 5322 3.6 allows one) or two authors, clients may display the one whose domain was not
  * checked.
  */
-function onlyAuthor({ from, fields }: Message): Mailbox {
+function onlyAuthor({ from, fields }: ParsedMessage): Mailbox {
   const [author, ...otherAuthors] = from;
   const fromCount = headerValues(fields, "from").length;
   if (author === undefined || otherAuthors.length > 0 || fromCount > 1)

@@ -8,7 +8,7 @@ import {
   rfc5322Date,
 } from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
-import { readMessage, type Message, formatField, rewriteHeader, type Spool } from "../messages/index.ts";
+import { readMessage, type ParsedMessage, formatField, rewriteHeader, type Spool } from "../messages/index.ts";
 
 /** Rules for a raw message from a worker, for both send() and reply(). */
 
@@ -20,7 +20,7 @@ export async function readRawMessage(
   spool: Spool,
   raw: Readable,
   { from, maxBytes }: { from: Mailbox; maxBytes: number },
-): Promise<Message> {
+): Promise<ParsedMessage> {
   const source = await spool.collect(crlfLineEnds(raw), { maxBytes });
   try {
     const message = readMessage(source);
@@ -32,7 +32,7 @@ export async function readRawMessage(
   }
 }
 
-export function checkRawMessage(message: Message, from: Mailbox): void {
+export function checkRawMessage(message: ParsedMessage, from: Mailbox): void {
   if (message.messageId === undefined) throw mailErrors.invalidMessageId();
   const [author, ...otherAuthors] = message.from;
   // Some clients would display another author, from this or a second From field, that was not checked.
@@ -47,7 +47,7 @@ const DROPPED_FIELDS = new Set(["message-id", "bcc", "return-path"]);
 
 /** Returns the message as sent: with a local identifier, a date, and `more` fields on top. */
 export function finishRawMessage(
-  message: Message,
+  message: ParsedMessage,
   { messageId, at, more = [] }: { messageId: string; at: Date; more?: [name: string, value: string][] },
 ): () => Readable | Uint8Array {
   const date: [string, string][] = headerValue(message.fields, "date") === undefined ? [["Date", rfc5322Date(at)]] : [];

@@ -12,7 +12,7 @@ interface SendText {
 }
 
 /** Sends a message given as text. Throws the same errors as `send`. */
-export async function sendText(
+export async function sendTextMessage(
   { sending, spool }: { sending: Pick<Sending, "send">; spool: Pick<Spool, "collect"> },
   { account, from, to, text }: SendText,
 ): Promise<SendResult> {

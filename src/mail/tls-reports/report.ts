@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { utcDay } from "../../kernel/index.ts";
 import { DAY_MS } from "./result-log.ts";
 import type { DomainDay } from "./results-table.ts";
 import type { ReportingOrganization, TlsCount } from "./types.ts";
@@ -26,7 +27,7 @@ export async function buildTlsReport(
   reporter: ReportingOrganization,
 ): Promise<TlsReportFile> {
   const [begin, end] = [day * DAY_MS, (day + 1) * DAY_MS - 1000];
-  const date = new Date(begin).toISOString().slice(0, 10);
+  const date = utcDay(begin);
   const id = `${date}.${createHash("sha256").update(domain).digest("hex").slice(0, 16)}@${reporter.domain}`;
   const groups = Map.groupBy(counts, ({ policy }) => JSON.stringify(policy));
   const report = {

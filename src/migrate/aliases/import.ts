@@ -1,10 +1,10 @@
 import type { Clock } from "../../kernel/index.ts";
 import { canonical, impossibleItem } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
-import type { Plan, PlannedItem, Report, RunProgress, MigrationEndpoint, V4Client } from "../port.ts";
-import { at, collect, pagesOf } from "../requests.ts";
+import type { MigrationPlan, PlannedItem, Report, RunProgress, MigrationEndpoint, V4Client } from "../port.ts";
+import { apiPath, collect, readNumberedPages } from "../requests.ts";
 import { applyItems } from "../run.ts";
-import { domainOf, type Alias, type AliasTable } from "./read.ts";
+import { domainOfAlias, type Alias, type AliasTable } from "./read.ts";
 
 interface AliasImportDeps {
   target: MigrationEndpoint;
@@ -35,8 +35,10 @@ interface Zone {
 export function createAliasImport(deps: AliasImportDeps) {
   const { target, table } = deps;
   return {
-    async plan(): Promise<Plan> {
-      const zones = await collect(pagesOf<Zone>(target.api, "/zones", { query: { "account.id": target.account } }));
+    async plan(): Promise<MigrationPlan> {
+      const zones = await collect(
+        readNumberedPages<Zone>(target.api, "/zones", { query: { "account.id": target.account } }),
+      );
       const items = await planDestinations(deps);
       for (const [index, { line, text, reason }] of table.problems.entries())
         items.push(impossibleItem({ kind: "alias", key: `problem ${index}`, name: `line ${line}: ${text}`, reason }));
@@ -44,14 +46,14 @@ export function createAliasImport(deps: AliasImportDeps) {
       for (const alias of table.aliases) items.push(await planAlias(deps, alias, { zones, rules }));
       return { items, keepsIds: true };
     },
-    apply: (plan: Plan, onProgress?: (progress: RunProgress) => void): Promise<Report> =>
+    apply: (plan: MigrationPlan, onProgress?: (progress: RunProgress) => void): Promise<Report> =>
       applyItems(plan.items, deps, { secrets: [], credentials: [], dns: [] }, onProgress ?? (() => {})),
   };
 }
 
 async function planDestinations({ target, table, keepVerified }: AliasImportDeps): Promise<PlannedItem[]> {
   const path = `/accounts/${encodeURIComponent(target.account)}/email/routing/addresses`;
-  const existing = await collect(pagesOf<{ email: string; verified: string | null }>(target.api, path));
+  const existing = await collect(readNumberedPages<{ email: string; verified: string | null }>(target.api, path));
   const known = new Set(existing.map(({ email }) => email.toLowerCase()));
   const wanted = new Map(
     table.aliases.flatMap(({ destinations }) => destinations.map((email) => [email.toLowerCase(), email] as const)),
@@ -84,7 +86,7 @@ async function planAlias(
     key: `alias ${line}`,
     name: `${type === "catch-all" ? `*@${value}` : value} (line ${line})`,
   };
-  const domain = domainOf(alias) ?? givenDomain;
+  const domain = domainOfAlias(alias) ?? givenDomain;
   if (domain === undefined)
     return impossibleItem({ ...item, reason: "its regular expression does not end in a domain; set --domain" });
   const zone = zones
@@ -97,7 +99,7 @@ async function planAlias(
     });
   if (type === "catch-all" && domain !== zone.name)
     return impossibleItem({ ...item, reason: `a catch-all rule applies to the whole zone ${zone.name}` });
-  const path = at`/zones/${zone.id}/email/routing/rules`;
+  const path = apiPath`/zones/${zone.id}/email/routing/rules`;
   if (!rules.has(zone.id)) rules.set(zone.id, await rulesOf(target.api, path));
   const matchers = [type === "catch-all" ? { type: "all" } : { type, field: "to", value }];
   const wanted = { name, enabled, matchers, actions: [{ type: "forward", value: destinations }] };
@@ -106,7 +108,7 @@ async function planAlias(
   const apply = async () => {
     if (type === "catch-all") await target.api.result("PUT", `${path}/catch_all`, { json: wanted });
     else if (existing === undefined) await target.api.result("POST", path, { json: wanted });
-    else await target.api.result("PUT", path + at`/${existing.id}`, { json: wanted });
+    else await target.api.result("PUT", path + apiPath`/${existing.id}`, { json: wanted });
   };
   if (existing === undefined || isUnused) return { ...item, action: "new", apply };
   if (canonical(contentOf(existing)) === canonical(contentOf(wanted))) return { ...item, action: "unchanged" };
@@ -117,7 +119,7 @@ async function planAlias(
 /** Throws `incomplete` if Email Routing cannot be read. */
 async function rulesOf(api: V4Client, path: string): Promise<Rule[]> {
   const [rules, catchAll] = await Promise.all([
-    collect(pagesOf<Rule>(api, path)),
+    collect(readNumberedPages<Rule>(api, path)),
     api.result<Rule>("GET", `${path}/catch_all`),
   ]).catch((thrown: unknown) => {
     throw migrateErrors.incomplete({ what: "The routing rules", reason: (thrown as Error).message }, { cause: thrown });

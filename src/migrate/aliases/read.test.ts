@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { domainOf, readAliases, type AliasFormat } from "./read.ts";
+import { domainOfAlias, readAliases, type AliasFormat } from "./read.ts";
 
 const read = (text: string, format: AliasFormat, domain?: string) => {
   const { aliases, problems } = readAliases(text, { format, ...(domain !== undefined && { domain }) });
@@ -66,6 +66,6 @@ test("the domain of a regular expression is the domain at its end", () => {
     "/^a@mail\\.example\\.com$/ x@y.example",
     "/@example\\.com/ x@y.example",
     "/^abuse/ x@y.example",
-  ].map((line) => domainOf(readAliases(line, { format: "postfix" }).aliases[0]!));
+  ].map((line) => domainOfAlias(readAliases(line, { format: "postfix" }).aliases[0]!));
   assert.deepEqual(domains, ["mail.example.com", "example.com", undefined]);
 });

@@ -122,7 +122,7 @@ function regexAlias([, expression, flags]: RegExpExecArray, entry: Omit<Alias, "
 }
 
 /** Returns the domain that an alias belongs to; undefined for an expression that does not end in one. */
-export function domainOf({ type, value }: Alias): string | undefined {
+export function domainOfAlias({ type, value }: Alias): string | undefined {
   if (type === "catch-all") return value;
   if (type === "literal") return value.slice(value.lastIndexOf("@") + 1);
   return /@((?:[a-z0-9-]+\\?\.)+[a-z0-9-]+)\$?(?:\)\.\*)?$/i.exec(value)?.[1]?.replaceAll("\\", "").toLowerCase();

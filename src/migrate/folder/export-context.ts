@@ -1,6 +1,6 @@
 import type { SourceContext } from "../context.ts";
 import type { Area, PlannedItem, V4Request } from "../port.ts";
-import { collect, cursorPagesOf, hasErrorStatus, pagesOf } from "../requests.ts";
+import { collect, readCursorPages, hasErrorStatus, readNumberedPages } from "../requests.ts";
 import type { Files } from "./files.ts";
 import { apiFile } from "./layout.ts";
 
@@ -65,7 +65,7 @@ export async function saveResult<Result>(
   const { api } = context.source;
   async function read(): Promise<unknown> {
     if (pages === undefined) return api.result<unknown>("GET", path, query && { query });
-    const items = (pages === "numbered" ? pagesOf : cursorPagesOf)<unknown>(api, path, {
+    const items = (pages === "numbered" ? readNumberedPages : readCursorPages)<unknown>(api, path, {
       ...(query !== undefined && { query }),
       ...(perPage !== undefined && { perPage }),
       ...(field !== undefined && { pick: (result) => (result as Record<string, unknown[]>)[field] ?? [] }),

@@ -1,7 +1,7 @@
-import { databasesOf, exportUrl, type Database } from "../kinds/d1.ts";
+import { databasesOf, exportUrl, type V4Database } from "../kinds/d1.ts";
 import { download } from "../downloads.ts";
 import type { PlannedItem } from "../port.ts";
-import { at } from "../requests.ts";
+import { apiPath } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { apiFile, databaseFile } from "./layout.ts";
 
@@ -31,9 +31,9 @@ export async function exportD1(context: ExportContext): Promise<PlannedItem[]> {
   ];
 }
 
-async function exportDatabase(context: ExportContext, { uuid, name }: Database): Promise<void> {
+async function exportDatabase(context: ExportContext, { uuid, name }: V4Database): Promise<void> {
   const { paths, files } = context;
-  const path = `${paths.source}/d1/database${at`/${uuid}`}`;
+  const path = `${paths.source}/d1/database${apiPath`/${uuid}`}`;
   await saveResult(context, path);
   if (files.find(databaseFile(uuid)) === undefined) {
     const response = await download(await exportUrl(context, path, name), `the export of ${name}`, context);

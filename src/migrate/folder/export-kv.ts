@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { BATCH, namespacesOf, readTexts, readValue, type ListedKey, type Namespace } from "../kinds/kv.ts";
 import type { ItemProgress, PlannedItem } from "../port.ts";
-import { at, chunksOf, cursorPagesOf } from "../requests.ts";
+import { apiPath, chunksOf, readCursorPages } from "../requests.ts";
 import { listItem, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { countLines } from "./files.ts";
 import { apiFile, namespaceFile, type KvLine } from "./layout.ts";
@@ -33,7 +33,10 @@ async function exportNamespace(context: ExportContext, { id }: Namespace, progre
   const { paths, files } = context;
   const file = namespaceFile(id);
   if (files.find(file) === undefined)
-    await files.write(file, linesOfNamespace(context, `${paths.source}/storage/kv/namespaces${at`/${id}`}`, progress));
+    await files.write(
+      file,
+      linesOfNamespace(context, `${paths.source}/storage/kv/namespaces${apiPath`/${id}`}`, progress),
+    );
   context.count("KV namespace", 1);
   context.count("KV key", await countLines(files.find(file)!.path));
 }
@@ -58,7 +61,7 @@ async function* linesOfNamespace(
     progress.entries(batch.length);
     batch = [];
   }
-  for await (const key of cursorPagesOf<ListedKey>(source.api, `${path}/keys`, { query: { limit: 1000 } })) {
+  for await (const key of readCursorPages<ListedKey>(source.api, `${path}/keys`, { query: { limit: 1000 } })) {
     batch.push(key);
     if (batch.length === BATCH) yield* flush();
   }

@@ -1,6 +1,6 @@
 import type { PlannedItem } from "../port.ts";
 import { addressesOf } from "../kinds/addresses.ts";
-import { at, cursorPagesOf, inParallel, hasErrorStatus } from "../requests.ts";
+import { apiPath, readCursorPages, inParallel, hasErrorStatus } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { apiFile, messageFile, messageLogFile } from "./layout.ts";
 
@@ -35,17 +35,17 @@ async function exportMessages(context: ExportContext): Promise<void> {
   const first = source.api.result<unknown>("GET", path, { query: { per_page: 1 } });
   if ((await unlessUnavailable(context, path, first)) === undefined) return;
   async function* entries(): AsyncGenerator<string> {
-    for await (const entry of cursorPagesOf<{ id: string }>(source.api, path, { query: { per_page: 1000 } })) {
+    for await (const entry of readCursorPages<{ id: string }>(source.api, path, { query: { per_page: 1000 } })) {
       context.count("message log entry", 1);
       yield `${JSON.stringify(entry)}\n`;
     }
   }
   await files.write(messageLogFile, entries());
-  const log = cursorPagesOf<{ id: string }>(source.api, path, { query: { per_page: 1000 } });
+  const log = readCursorPages<{ id: string }>(source.api, path, { query: { per_page: 1000 } });
   await inParallel(log, context.concurrency, async ({ id }) => {
     signal?.throwIfAborted();
     if (files.find(messageFile(id)) === undefined) {
-      const response = await source.api.raw("GET", `${path}${at`/${id}`}/raw`).catch((thrown: unknown) => {
+      const response = await source.api.raw("GET", `${path}${apiPath`/${id}`}/raw`).catch((thrown: unknown) => {
         // The server stores no content for this message, or has deleted it.
         if (hasErrorStatus(thrown, 401, 403, 404, 410)) return undefined;
         throw thrown;

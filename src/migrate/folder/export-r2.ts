@@ -1,9 +1,9 @@
-import { bucketsOf, type Bucket, type ListedObject } from "../kinds/r2.ts";
+import { bucketsOf, type Bucket, type V4Object } from "../kinds/r2.ts";
 import { migrateErrors } from "../errors.ts";
 import type { ItemProgress, PlannedItem } from "../port.ts";
-import { at, cursorPagesOf, inParallel, hasErrorStatus, keyPath } from "../requests.ts";
+import { apiPath, readCursorPages, inParallel, hasErrorStatus, keyPath } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
-import { linesOf } from "./files.ts";
+import { linesWithOffsets } from "./files.ts";
 import { apiFile, objectFile, objectListFile } from "./layout.ts";
 
 const SETTINGS = ["cors", "lifecycle", "domains/custom", "domains/managed"];
@@ -31,19 +31,19 @@ export async function exportR2(context: ExportContext): Promise<PlannedItem[]> {
 
 async function exportBucket(context: ExportContext, { name }: Bucket, progress: ItemProgress): Promise<void> {
   const { source, paths, files, signal } = context;
-  const path = `${paths.source}/r2/buckets${at`/${name}`}`;
+  const path = `${paths.source}/r2/buckets${apiPath`/${name}`}`;
   for (const setting of SETTINGS) await saveResult(context, `${path}/${setting}`);
   async function* list(): AsyncGenerator<string> {
-    for await (const object of cursorPagesOf<ListedObject>(source.api, `${path}/objects`, {
+    for await (const object of readCursorPages<V4Object>(source.api, `${path}/objects`, {
       query: { per_page: 1000 },
     }))
       yield `${JSON.stringify(object)}\n`;
   }
   await files.write(objectListFile(name), list());
-  const lines = linesOf(files.find(objectListFile(name))!.path);
+  const lines = linesWithOffsets(files.find(objectListFile(name))!.path);
   await inParallel(lines, context.concurrency, async ({ line }) => {
     signal?.throwIfAborted();
-    const object = JSON.parse(line.toString()) as ListedObject;
+    const object = JSON.parse(line.toString()) as V4Object;
     if (!isComplete(context, name, object)) await exportObject(context, { path, bucket: name, object, progress });
     context.count("R2 object", 1);
     progress.entries(1);
@@ -52,7 +52,7 @@ async function exportBucket(context: ExportContext, { name }: Bucket, progress: 
 }
 
 /** A file has the size and the modification time of its object. */
-function isComplete({ files }: ExportContext, bucket: string, { key, size, last_modified }: ListedObject): boolean {
+function isComplete({ files }: ExportContext, bucket: string, { key, size, last_modified }: V4Object): boolean {
   const found = files.find(objectFile(bucket, key));
   return (
     found?.stats.size === size &&
@@ -63,7 +63,7 @@ function isComplete({ files }: ExportContext, bucket: string, { key, size, last_
 
 async function exportObject(
   { source, files }: ExportContext,
-  { path, bucket, object, progress }: { path: string; bucket: string; object: ListedObject; progress: ItemProgress },
+  { path, bucket, object, progress }: { path: string; bucket: string; object: V4Object; progress: ItemProgress },
 ): Promise<void> {
   const { key, size, last_modified } = object;
   const response = await source.api

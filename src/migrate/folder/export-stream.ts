@@ -2,12 +2,12 @@ import { audioTracksOf } from "../kinds/audio-tracks.ts";
 import { readAudioRendition } from "../kinds/hls-audio.ts";
 import { createVideoSource, type VideoSource } from "../kinds/video-source.ts";
 import { sizeIn, slice } from "../kinds/video-upload.ts";
-import type { Video } from "../kinds/video.ts";
+import type { V4Video } from "../kinds/video.ts";
 import { videosOf } from "../kinds/videos.ts";
 import { imageOf, type Profile } from "../kinds/watermarks.ts";
 import { captionsOf } from "../kinds/captions.ts";
 import type { ItemProgress, PlannedItem } from "../port.ts";
-import { at, collect } from "../requests.ts";
+import { apiPath, collect } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { apiFile, audioFile, captionsFile, videoFileIn, videoFolder, watermarkFile } from "./layout.ts";
 
@@ -59,15 +59,15 @@ async function exportStreamSettings(context: ExportContext): Promise<void> {
   context.count("watermark profile", profiles?.length ?? 0);
 }
 
-async function exportVideo(context: ExportContext, video: Video, progress: ItemProgress): Promise<void> {
+async function exportVideo(context: ExportContext, video: V4Video, progress: ItemProgress): Promise<void> {
   const { source, paths, files } = context;
   const { uid } = video;
-  const path = `${paths.source}/stream${at`/${uid}`}`;
+  const path = `${paths.source}/stream${apiPath`/${uid}`}`;
   await files.writeJson(`${videoFolder(uid)}/video.json`, video);
   await saveResult(context, `${path}/chapters`);
   await saveResult(context, `${path}/captions`);
   for (const language of await captionsOf(source.api, paths.source, uid)) {
-    const response = await source.api.raw("GET", `${path}/captions${at`/${language}`}/vtt`);
+    const response = await source.api.raw("GET", `${path}/captions${apiPath`/${language}`}/vtt`);
     await files.write(captionsFile(uid, language), [await response.text()]);
   }
   if (video.readyToStream === true) {
@@ -83,7 +83,7 @@ async function exportVideo(context: ExportContext, video: Video, progress: ItemP
   context.count("video", 1);
 }
 
-async function exportVideoFile(context: ExportContext, video: Video, progress: ItemProgress): Promise<void> {
+async function exportVideoFile(context: ExportContext, video: V4Video, progress: ItemProgress): Promise<void> {
   const { files } = context;
   const folder = videoFolder(video.uid);
   if (videoFileIn(files.list(folder)) !== undefined) return;
@@ -144,8 +144,8 @@ export async function exportLive(context: ExportContext): Promise<PlannedItem[]>
       async apply() {
         const list = await saveResult<{ liveInputs: { uid: string }[] }>(context, path);
         for (const { uid } of list?.liveInputs ?? []) {
-          await saveResult(context, `${path}${at`/${uid}`}`);
-          await saveResult(context, `${path}${at`/${uid}`}/outputs`);
+          await saveResult(context, `${path}${apiPath`/${uid}`}`);
+          await saveResult(context, `${path}${apiPath`/${uid}`}/outputs`);
         }
         context.count("live input", list?.liveInputs.length ?? 0);
       },

@@ -1,8 +1,8 @@
-import { scriptsOf, type ListedScript } from "../kinds/workers.ts";
+import { listWorkers, type ListedScript } from "../kinds/workers.ts";
 import { queuesOf } from "../kinds/queues.ts";
-import { readModules } from "../kinds/worker-modules.ts";
+import { readWorkerCode } from "../kinds/worker-modules.ts";
 import type { ItemProgress, PlannedItem } from "../port.ts";
-import { at } from "../requests.ts";
+import { apiPath } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { apiFile, codeFile, moduleFile, type CodeDescription } from "./layout.ts";
 
@@ -13,7 +13,7 @@ import { apiFile, codeFile, moduleFile, type CodeDescription } from "./layout.ts
 export async function exportWorkers(context: ExportContext): Promise<PlannedItem[]> {
   const { source, paths, files } = context;
   const path = `${paths.source}/workers/scripts`;
-  const scripts = await unlessUnavailable(context, path, scriptsOf(source.api, paths.source));
+  const scripts = await unlessUnavailable(context, path, listWorkers(source.api, paths.source));
   const lists: PlannedItem = {
     ...listItem("workers"),
     async apply() {
@@ -47,8 +47,8 @@ async function exportWorker(
   progress: ItemProgress,
 ): Promise<void> {
   const { source, paths, files } = context;
-  const path = `${paths.source}/workers/scripts${at`/${name}`}`;
-  const { main, format, modules } = await readModules(source.api, path);
+  const path = `${paths.source}/workers/scripts${apiPath`/${name}`}`;
+  const { main, format, modules } = await readWorkerCode(source.api, path);
   for (const { name: module, content } of modules) {
     await files.write(moduleFile(name, module), [content]);
     progress.bytes(content.length);
@@ -68,5 +68,6 @@ async function exportWorker(
 async function exportSecretsStores(context: ExportContext): Promise<void> {
   const path = `${context.paths.source}/secrets_store/stores`;
   const stores = await saveResult<{ id: string }[]>(context, path, { pages: "numbered" });
-  for (const { id } of stores ?? []) await saveResult(context, `${path}${at`/${id}`}/secrets`, { pages: "numbered" });
+  for (const { id } of stores ?? [])
+    await saveResult(context, `${path}${apiPath`/${id}`}/secrets`, { pages: "numbered" });
 }

@@ -1,7 +1,7 @@
 import type { SourceZone } from "../kinds/zone.ts";
 import { zonesOf } from "../kinds/zones.ts";
 import type { PlannedItem } from "../port.ts";
-import { at } from "../requests.ts";
+import { apiPath } from "../requests.ts";
 import { listItem, saveResult, unlessUnavailable, type ExportContext } from "./export-context.ts";
 import { apiFile, zoneFile } from "./layout.ts";
 
@@ -26,7 +26,7 @@ export async function exportZones(context: ExportContext): Promise<PlannedItem[]
 
 async function exportZone(context: ExportContext, { id, name }: SourceZone): Promise<void> {
   const { areas, source, files } = context;
-  const path = (rest: string) => at`/zones/${id}` + rest;
+  const path = (rest: string) => apiPath`/zones/${id}` + rest;
   const saveList = async (rest: string, kind: string, perPage = 50) => {
     const list = await saveResult<unknown[]>(context, path(rest), { pages: "numbered", perPage });
     context.count(kind, list?.length ?? 0);

@@ -1,4 +1,4 @@
-import { pathOf } from "../context.ts";
+import { accountPath } from "../context.ts";
 import type { Area, PlannedItem, RunProgress } from "../port.ts";
 import { applyItems } from "../run.ts";
 import { LIST_KEY, type ExportContext } from "./export-context.ts";
@@ -10,7 +10,7 @@ import { exportLive, exportStream } from "./export-stream.ts";
 import { exportWorkers } from "./export-workers.ts";
 import { exportZones } from "./export-zones.ts";
 import { createFiles } from "./files.ts";
-import { beginExport, MANIFEST, manifestOf, PROGRESS, type Manifest } from "./manifest.ts";
+import { beginExport, MANIFEST, manifestOf, PROGRESS, type ExportManifest } from "./manifest.ts";
 
 interface ExportDeps extends Pick<ExportContext, "source" | "areas" | "concurrency" | "clock" | "signal"> {
   /** Absolute path. */
@@ -31,7 +31,7 @@ interface Export {
    * Writes the items, then the manifest. A failed item does not stop the others. Throws exportFinished, otherExport,
    * exportFolderNotEmpty, exportFolderUnusable, manifestUnreadable.
    */
-  run(items: readonly PlannedItem[], onProgress?: (progress: RunProgress) => void): Promise<Manifest>;
+  run(items: readonly PlannedItem[], onProgress?: (progress: RunProgress) => void): Promise<ExportManifest>;
 }
 
 /** Each exporter, with the parts of an account that need it. */
@@ -55,7 +55,7 @@ export function createExport({ folder, generator, onStep, ...deps }: ExportDeps)
   const counts: Record<string, number> = {};
   const context: ExportContext = {
     ...deps,
-    paths: { source: pathOf(deps.source) },
+    paths: { source: accountPath(deps.source) },
     files,
     refused: {},
     count: (kind, number) => void (counts[kind] = (counts[kind] ?? 0) + number),

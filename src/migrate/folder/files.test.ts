@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { collect } from "../requests.ts";
-import { countLines, createFiles, linesOf } from "./files.ts";
+import { countLines, createFiles, linesWithOffsets } from "./files.ts";
 
 async function folderOf(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-export-"));
@@ -50,7 +50,7 @@ test("returns the byte offset of each line and can start reading at any of them"
   const path = join(await folderOf(t), "lines");
   const lines = ["ä", "", "x".repeat(200_000), "last"];
   await writeFile(path, `${lines.join("\n")}\n`);
-  const found = await collect(linesOf(path));
+  const found = await collect(linesWithOffsets(path));
   assert.deepEqual(
     found.map(({ line }) => line.toString()),
     lines,
@@ -60,7 +60,7 @@ test("returns the byte offset of each line and can start reading at any of them"
     [0, 3, 4, 200_005],
   );
   assert.deepEqual(
-    (await collect(linesOf(path, 200_005))).map(({ line }) => line.toString()),
+    (await collect(linesWithOffsets(path, 200_005))).map(({ line }) => line.toString()),
     ["last"],
   );
   assert.equal(await countLines(path), 4);

@@ -93,7 +93,7 @@ export function createFiles(root: string): Files {
 const LINE_FEED = 10;
 
 /** Yields the lines of a file from a byte offset, with the offset of each. */
-export async function* linesOf(path: string, from = 0): AsyncGenerator<{ line: Buffer; start: number }> {
+export async function* linesWithOffsets(path: string, from = 0): AsyncGenerator<{ line: Buffer; start: number }> {
   let pieces: Buffer[] = [];
   let start = from;
   for await (const chunk of createReadStream(path, { start: from }) as AsyncIterable<Buffer>) {

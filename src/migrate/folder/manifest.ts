@@ -16,7 +16,7 @@ interface Origin {
   parts: Area[];
 }
 
-export interface Manifest extends Origin {
+export interface ExportManifest extends Origin {
   format: typeof FORMAT;
   version: typeof VERSION;
   created: string;
@@ -32,7 +32,7 @@ export interface Manifest extends Origin {
   warnings: { kind: string; name: string; text: string }[];
 }
 
-export const manifestOf = (fields: Omit<Manifest, "format" | "version">): Manifest => ({
+export const manifestOf = (fields: Omit<ExportManifest, "format" | "version">): ExportManifest => ({
   format: FORMAT,
   version: VERSION,
   ...fields,
@@ -60,7 +60,7 @@ export async function beginExport(files: Files, { source, parts }: Origin): Prom
 /** Throws exportFinished, otherExport, exportFolderNotEmpty, manifestUnreadable. */
 async function requireContinuable(files: Files, wanted: Origin): Promise<void> {
   const path = files.root;
-  const manifest = files.find(MANIFEST) === undefined ? undefined : await readManifest(files);
+  const manifest = files.find(MANIFEST) === undefined ? undefined : await readExportManifest(files);
   if (manifest?.complete === true) throw migrateErrors.exportFinished({ path, created: manifest.created });
   if (manifest === undefined && files.find(PROGRESS) === undefined) throw migrateErrors.exportFolderNotEmpty({ path });
   const found = manifest ?? ((await readJson(files, PROGRESS)) as Origin);
@@ -72,19 +72,19 @@ const nameOf = ({ source, parts }: Origin) =>
   `account ${source.account} on ${source.url}: ${parts.toSorted().join(", ")}`;
 
 /** Throws noExport, exportUnfinished, manifestUnreadable. */
-export async function readManifest(files: Files): Promise<Manifest> {
+export async function readExportManifest(files: Files): Promise<ExportManifest> {
   const path = files.root;
   if (files.find(MANIFEST) === undefined)
     throw files.find(PROGRESS) === undefined
       ? migrateErrors.noExport({ path })
       : migrateErrors.exportUnfinished({ path });
-  const manifest = (await readJson(files, MANIFEST)) as Partial<Manifest>;
+  const manifest = (await readJson(files, MANIFEST)) as Partial<ExportManifest>;
   if (manifest.format !== FORMAT || manifest.version !== VERSION)
     throw migrateErrors.manifestUnreadable({
       path: `${path}/${MANIFEST}`,
       reason: `its format is not ${FORMAT} version ${VERSION}`,
     });
-  return manifest as Manifest;
+  return manifest as ExportManifest;
 }
 
 const readJson = (files: Files, name: string): Promise<unknown> =>

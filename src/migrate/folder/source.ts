@@ -6,9 +6,9 @@ import { Readable } from "node:stream";
 import type { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../kernel/index.ts";
 import { migrateErrors } from "../errors.ts";
-import type { Video } from "../kinds/video.ts";
+import type { V4Video } from "../kinds/video.ts";
 import type { Area } from "../port.ts";
-import { createFiles, linesOf, type Files } from "./files.ts";
+import { createFiles, linesWithOffsets, type Files } from "./files.ts";
 import {
   apiFile,
   audioFile,
@@ -25,7 +25,7 @@ import {
   type CodeDescription,
   type KvLine,
 } from "./layout.ts";
-import { readManifest, type Manifest } from "./manifest.ts";
+import { readExportManifest, type ExportManifest } from "./manifest.ts";
 import { loadSqlDump } from "./sql-dump.ts";
 
 /** Requests to this host are served from the folder; the name is never resolved (RFC 6761 6.4). */
@@ -35,7 +35,7 @@ const PAGE = 1000;
 
 /** An exported account as the source of an import. */
 interface ExportedAccount {
-  manifest: Manifest;
+  manifest: ExportManifest;
   /** Base URL of the v4 API that `fetch` serves. */
   url: string;
   fetch: typeof fetch;
@@ -52,7 +52,7 @@ interface KeyIndex {
 
 interface FolderContext {
   files: Files;
-  manifest: Manifest;
+  manifest: ExportManifest;
   keysOf(namespace: string): Promise<KeyIndex>;
   databaseOf(id: string): Promise<DatabaseSync>;
 }
@@ -60,7 +60,7 @@ interface FolderContext {
 /** Opens the folder of an export. Throws noExport, exportUnfinished, manifestUnreadable. */
 export async function openExport(root: string): Promise<ExportedAccount> {
   const files = createFiles(root);
-  const manifest = await readManifest(files);
+  const manifest = await readExportManifest(files);
   const indexes = new Map<string, Promise<KeyIndex>>();
   const databases = new Map<string, Promise<DatabaseSync>>();
   let temporary: Promise<string> | undefined;
@@ -178,7 +178,7 @@ async function answerJson(files: Files, path: string): Promise<Response> {
 
 async function indexOf(files: Files, namespace: string): Promise<KeyIndex> {
   const index: KeyIndex = { listed: [], lines: new Map() };
-  for await (const { line, start } of linesOf(pathOf(files, namespaceFile(namespace)))) {
+  for await (const { line, start } of linesWithOffsets(pathOf(files, namespaceFile(namespace)))) {
     const { key, expiration, metadata } = JSON.parse(line.toString()) as KvLine;
     index.listed.push({
       name: key,
@@ -238,7 +238,7 @@ async function answerR2(files: Files, bucket: string, key: string, query: URLSea
   if (key !== "") return fileResponse(pathOf(files, objectFile(bucket, key)), null);
   const objects: unknown[] = [];
   let next = "";
-  for await (const { line, start } of linesOf(
+  for await (const { line, start } of linesWithOffsets(
     pathOf(files, objectListFile(bucket)),
     Number(query.get("cursor") ?? 0),
   )) {
@@ -307,7 +307,7 @@ async function answerStream(
   if (first === undefined) {
     const list = apiFile(streamPath(context.manifest));
     pathOf(files, list);
-    const videos = (await files.readJson(list)) as Video[];
+    const videos = (await files.readJson(list)) as V4Video[];
     return succeed(videos.map((video) => ({ ...video, preview: `${ORIGIN}/videos/${video.uid}/watch` })));
   }
   if (first === "watermarks" && rest[0] === "image") return fileResponse(pathOf(files, watermarkFile(second!)), null);
@@ -326,7 +326,7 @@ async function answerStream(
   return succeed({ default: { status: "ready", url: `${ORIGIN}/videos/${first}/downloads/default.mp4` } });
 }
 
-const streamPath = ({ source }: Manifest) => `/accounts/${encodeURIComponent(source.account)}/stream`;
+const streamPath = ({ source }: ExportManifest) => `/accounts/${encodeURIComponent(source.account)}/stream`;
 
 /** Responds with files that URLs in the results refer to. */
 async function respondWithFile(context: FolderContext, pathname: string, range: string | null): Promise<Response> {

@@ -1,6 +1,6 @@
 import { constants, DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../kernel/index.ts";
-import { linesOf } from "./files.ts";
+import { linesWithOffsets } from "./files.ts";
 
 /** A quoted string or name, or a comment, or the start of one that continues on the next line. */
 const QUOTED = /'[^']*'|"[^"]*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[^]*?\*\//g;
@@ -15,7 +15,7 @@ export async function loadSqlDump(dump: string, file: string): Promise<DatabaseS
     db.setAuthorizer((action) => (action === constants.SQLITE_ATTACH ? constants.SQLITE_DENY : constants.SQLITE_OK));
     let pending = "";
     let number = 0;
-    for await (const { line } of linesOf(dump)) {
+    for await (const { line } of linesWithOffsets(dump)) {
       const text = line.toString();
       number++;
       pending += `${text}\n`;

@@ -1,6 +1,6 @@
 import { plannedItem, type Context } from "../context.ts";
 import type { PlannedItem } from "../port.ts";
-import { at, collect, pagesOf } from "../requests.ts";
+import { apiPath, collect, readNumberedPages } from "../requests.ts";
 
 interface Address {
   id: string;
@@ -10,7 +10,7 @@ interface Address {
 
 export const addressesOf = async (api: Context["source"]["api"], base: string): Promise<Address[]> => {
   const path = `${base}/email/routing/addresses`;
-  const list = (query: Record<string, string>) => collect(pagesOf<Address>(api, path, { query }));
+  const list = (query: Record<string, string>) => collect(readNumberedPages<Address>(api, path, { query }));
   // The hosted API lists only verified addresses by default.
   const all = [...(await list({ verified: "true" })), ...(await list({ verified: "false" }))];
   return [...new Map(all.map((address) => [address.id, address])).values()];
@@ -41,7 +41,7 @@ export async function planAddresses(context: Context): Promise<PlannedItem[]> {
         const path = `${paths.target}/email/routing/addresses`;
         const status = isVerified ? { status: "verified" } : {};
         if (found === undefined) await target.api.result("POST", path, { json: { email: address.email, ...status } });
-        else if (isVerified) await target.api.result("PATCH", path + at`/${found.id}`, { json: status });
+        else if (isVerified) await target.api.result("PATCH", path + apiPath`/${found.id}`, { json: status });
       },
     });
   });

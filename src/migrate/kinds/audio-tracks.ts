@@ -1,10 +1,10 @@
 import type { Context } from "../context.ts";
 import type { ItemProgress, V4Client } from "../port.ts";
-import { at, resultIfFound } from "../requests.ts";
+import { apiPath, resultIfFound } from "../requests.ts";
 import { readAudioRendition } from "./hls-audio.ts";
-import type { Video } from "./video.ts";
+import type { V4Video } from "./video.ts";
 
-export interface AudioTrack {
+export interface V4AudioTrack {
   uid: string;
   label: string;
   default?: boolean;
@@ -12,8 +12,11 @@ export interface AudioTrack {
 }
 
 /** Resolves with the audio tracks that were added to a video. */
-export async function audioTracksOf(api: V4Client, base: string, uid: string): Promise<AudioTrack[]> {
-  const found = await resultIfFound<{ audio?: AudioTrack[] } | AudioTrack[]>(api, `${base}/stream${at`/${uid}`}/audio`);
+export async function audioTracksOf(api: V4Client, base: string, uid: string): Promise<V4AudioTrack[]> {
+  const found = await resultIfFound<{ audio?: V4AudioTrack[] } | V4AudioTrack[]>(
+    api,
+    `${base}/stream${apiPath`/${uid}`}/audio`,
+  );
   const tracks = Array.isArray(found) ? found : (found?.audio ?? []);
   return tracks.filter(({ status = "ready" }) => status === "ready");
 }
@@ -24,9 +27,9 @@ export async function audioTracksOf(api: V4Client, base: string, uid: string): P
  */
 export async function copyAudioTracks(
   context: Context,
-  video: Video,
+  video: V4Video,
   path: string,
-  tracks: readonly AudioTrack[],
+  tracks: readonly V4AudioTrack[],
   progress: ItemProgress,
 ): Promise<void> {
   for (const track of tracks) {
@@ -35,7 +38,7 @@ export async function copyAudioTracks(
       progress.warn(`its audio track "${track.label}" is not part of the HLS playlist of the source`);
       continue;
     }
-    const made = await context.target.api.result<AudioTrack>("POST", `${path}/audio`, {
+    const made = await context.target.api.result<V4AudioTrack>("POST", `${path}/audio`, {
       body: () => {
         const form = new FormData();
         form.set("label", track.label);
@@ -46,7 +49,7 @@ export async function copyAudioTracks(
     });
     if (track.default === true)
       await context.target.api
-        .result("PATCH", `${path}/audio${at`/${made.uid}`}`, { json: { default: true } })
+        .result("PATCH", `${path}/audio${apiPath`/${made.uid}`}`, { json: { default: true } })
         .catch((thrown: unknown) =>
           progress.warn(`its audio track "${track.label}" is not the default yet: ${(thrown as Error).message}`),
         );

@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 
-export interface Binding extends Record<string, unknown> {
+export interface V4Binding extends Record<string, unknown> {
   name: string;
   type: string;
 }
@@ -28,12 +28,12 @@ const LEFT_OUT = new Set(["secret_text", "secret_key", "assets"]);
  * Bindings in the form of an upload, with the ids of the target. `losses` names those that this server does not have.
  * `side`: where the bindings come from.
  */
-export function readBindings(
+export function translateBindings(
   { ids }: Pick<Context, "ids">,
-  sent: readonly Binding[],
+  sent: readonly V4Binding[],
   side: "source" | "target" = "source",
-): { bindings: Binding[]; losses: string[] } {
-  const bindings: Binding[] = [];
+): { bindings: V4Binding[]; losses: string[] } {
+  const bindings: V4Binding[] = [];
   const losses: string[] = [];
   const translate = (kind: "kv" | "d1", id: string) => (side === "target" ? id : (ids.find(kind, id) ?? id));
   for (const binding of sent) {
@@ -49,7 +49,7 @@ export function readBindings(
   return { bindings, losses };
 }
 
-const pick = (binding: Binding, fields: readonly string[]) =>
+const pick = (binding: V4Binding, fields: readonly string[]) =>
   Object.fromEntries(
     fields.flatMap((field) =>
       binding[field] === undefined || binding[field] === null ? [] : [[field, binding[field]]],
@@ -57,7 +57,7 @@ const pick = (binding: Binding, fields: readonly string[]) =>
   );
 
 /** Classes of Durable Objects that the worker itself defines. */
-export const classesOf = (script: string, bindings: readonly Binding[]): string[] => [
+export const classesOf = (script: string, bindings: readonly V4Binding[]): string[] => [
   ...new Set(
     bindings.flatMap(({ type, class_name, script_name }) =>
       type === "durable_object_namespace" && (script_name === undefined || script_name === script)

@@ -1,6 +1,6 @@
 import type { Context } from "../context.ts";
 import type { V4Client } from "../port.ts";
-import { at, resultIfFound } from "../requests.ts";
+import { apiPath, resultIfFound } from "../requests.ts";
 
 interface Caption {
   language: string;
@@ -9,7 +9,7 @@ interface Caption {
 
 /** Returns the languages in which a video has finished captions. */
 export async function captionsOf(api: V4Client, base: string, uid: string): Promise<string[]> {
-  const captions = await resultIfFound<Caption[] | null>(api, `${base}/stream${at`/${uid}`}/captions`);
+  const captions = await resultIfFound<Caption[] | null>(api, `${base}/stream${apiPath`/${uid}`}/captions`);
   return (captions ?? [])
     .filter(({ status = "ready" }) => status === "ready")
     .map(({ language }) => language)
@@ -24,9 +24,9 @@ export async function copyCaptions(
   languages: readonly string[],
 ): Promise<void> {
   for (const language of languages) {
-    const response = await source.api.raw("GET", `${paths.source}/stream${at`/${uid}/captions/${language}/vtt`}`);
+    const response = await source.api.raw("GET", `${paths.source}/stream${apiPath`/${uid}/captions/${language}/vtt`}`);
     const text = await response.text();
-    await target.api.result("PUT", `${video}/captions${at`/${language}`}`, {
+    await target.api.result("PUT", `${video}/captions${apiPath`/${language}`}`, {
       body: () => {
         const form = new FormData();
         form.set("file", new File([text], `${language}.vtt`, { type: "text/vtt" }));

@@ -1,12 +1,12 @@
 import type { V4Client } from "../port.ts";
-import { at, hasErrorStatus } from "../requests.ts";
+import { apiPath, hasErrorStatus } from "../requests.ts";
 
 interface Chapter {
   start: number;
   title: string;
 }
 
-const pathOf = (base: string, uid: string) => `${base}/stream${at`/${uid}`}/chapters`;
+const pathOf = (base: string, uid: string) => `${base}/stream${apiPath`/${uid}`}/chapters`;
 
 /** Reads the chapters of a video; empty if the API of the server has no chapters. */
 export async function chaptersOf(api: V4Client, base: string, uid: string): Promise<Chapter[]> {

@@ -8,11 +8,11 @@ import { plannedItem, type Context, type SourceContext } from "../context.ts";
 import { download, uploadTo } from "../downloads.ts";
 import { migrateErrors } from "../errors.ts";
 import type { PlannedItem, V4Client } from "../port.ts";
-import { at, collect, pagesOf, resultIfFound } from "../requests.ts";
+import { apiPath, collect, readNumberedPages, resultIfFound } from "../requests.ts";
 import { dropTablesSql, fingerprint, type Fingerprint } from "./d1-fingerprint.ts";
 import { idHeader } from "./zone.ts";
 
-export interface Database {
+export interface V4Database {
   uuid: string;
   name: string;
   file_size?: number;
@@ -36,8 +36,8 @@ const COMPARED_BYTES = 100 * 1024 * 1024;
 const POLL_MS = 500;
 const STEP_TIMEOUT_MS = 300_000;
 
-export const databasesOf = (api: V4Client, base: string): Promise<Database[]> =>
-  collect(pagesOf<Database>(api, `${base}/d1/database`, { perPage: 100 }));
+export const databasesOf = (api: V4Client, base: string): Promise<V4Database[]> =>
+  collect(readNumberedPages<V4Database>(api, `${base}/d1/database`, { perPage: 100 }));
 
 /** Plans the import of D1 databases. An export blocks the source database for its duration. */
 export async function planD1(context: Context): Promise<PlannedItem[]> {
@@ -59,14 +59,14 @@ export async function planD1(context: Context): Promise<PlannedItem[]> {
 
 async function planDatabase(
   context: Context,
-  { uuid, name }: Database,
-  existing: Database | undefined,
+  { uuid, name }: V4Database,
+  existing: V4Database | undefined,
 ): Promise<PlannedItem> {
   const { source, target, paths } = context;
   context.onStep?.(`comparing D1 database ${name}`);
-  const path = (base: string, id: string) => `${base}/d1/database${at`/${id}`}`;
+  const path = (base: string, id: string) => `${base}/d1/database${apiPath`/${id}`}`;
   const from = path(paths.source, uuid);
-  const { file_size: size = 0 } = (await resultIfFound<Database>(source.api, from)) ?? {};
+  const { file_size: size = 0 } = (await resultIfFound<V4Database>(source.api, from)) ?? {};
   const withRows = size <= COMPARED_BYTES;
   const content = await fingerprint(source.api, from, withRows);
   const found =
@@ -86,7 +86,7 @@ async function planDatabase(
     target: found !== undefined && isEmpty(found) && !isEmpty(content) ? undefined : found,
     async apply(progress) {
       if (context.ids.find("d1", uuid) === undefined) {
-        const made = await target.api.result<Database>("POST", `${paths.target}/d1/database`, {
+        const made = await target.api.result<V4Database>("POST", `${paths.target}/d1/database`, {
           json: { name },
           headers: idHeader(context, uuid),
         });

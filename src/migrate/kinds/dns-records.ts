@@ -1,7 +1,7 @@
 import { hasNamedFields } from "../../protocol/dns/index.ts";
 import { plannedItem, type Context } from "../context.ts";
 import type { PlannedItem } from "../port.ts";
-import { at, collect, pagesOf } from "../requests.ts";
+import { apiPath, collect, readNumberedPages } from "../requests.ts";
 import type { SourceZone } from "./zone.ts";
 
 interface DnsRecord {
@@ -20,7 +20,7 @@ interface DnsRecord {
 }
 
 const recordsOf = (api: Context["source"]["api"], zone: string): Promise<DnsRecord[]> =>
-  collect(pagesOf<DnsRecord>(api, at`/zones/${zone}/dns_records`, { perPage: 100 }));
+  collect(readNumberedPages<DnsRecord>(api, apiPath`/zones/${zone}/dns_records`, { perPage: 100 }));
 
 /** Plans the import of the records of a zone. `zoneItem` receives the losses that concern the whole zone. */
 export async function planRecords(context: Context, zone: SourceZone, zoneItem: PlannedItem): Promise<PlannedItem[]> {
@@ -61,12 +61,12 @@ function planRecord(
     source: wanted,
     target: existing && requestOf(existing),
     async apply() {
-      const base = at`/zones/${context.ids.require("zone", zone.id, `The zone ${zone.name}`)}/dns_records`;
+      const base = apiPath`/zones/${context.ids.require("zone", zone.id, `The zone ${zone.name}`)}/dns_records`;
       const { api } = context.target;
       const made =
         existing === undefined
           ? await api.result<DnsRecord>("POST", base, { json: wanted })
-          : await api.result<DnsRecord>("PUT", base + at`/${existing.id}`, { json: wanted });
+          : await api.result<DnsRecord>("PUT", base + apiPath`/${existing.id}`, { json: wanted });
       context.ids.set("record", record.id, made.id);
     },
   });

@@ -1,7 +1,7 @@
 import type { SourceContext } from "../context.ts";
 import { download } from "../downloads.ts";
 import { signVideoUrl } from "./video-source.ts";
-import type { Video } from "./video.ts";
+import type { V4Video } from "./video.ts";
 
 /**
  * Reads the audio rendition with this name as a fragmented MP4 file: the initialization segment and all media segments
@@ -9,7 +9,7 @@ import type { Video } from "./video.ts";
  */
 export async function readAudioRendition(
   context: SourceContext,
-  video: Video,
+  video: V4Video,
   name: string,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const master = await signVideoUrl(

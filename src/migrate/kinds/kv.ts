@@ -1,7 +1,15 @@
 import { compareItem, withProgressRecord, type Context } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
 import type { ItemProgress, PlannedItem, StoredItem } from "../port.ts";
-import { at, chunksOf, collect, cursorPagesOf, inParallel, hasErrorStatus, pagesOf } from "../requests.ts";
+import {
+  apiPath,
+  chunksOf,
+  collect,
+  readCursorPages,
+  inParallel,
+  hasErrorStatus,
+  readNumberedPages,
+} from "../requests.ts";
 import { idHeader } from "./zone.ts";
 
 export interface Namespace {
@@ -28,7 +36,7 @@ const MIN_TTL_SECONDS = 90;
 const REPLACEMENT = "\uFFFD";
 
 export const namespacesOf = (api: Context["source"]["api"], base: string): Promise<Namespace[]> =>
-  collect(pagesOf<Namespace>(api, `${base}/storage/kv/namespaces`, { perPage: 100 }));
+  collect(readNumberedPages<Namespace>(api, `${base}/storage/kv/namespaces`, { perPage: 100 }));
 
 /** Plans the import of KV namespaces with all their keys. */
 export async function planKv(context: Context): Promise<PlannedItem[]> {
@@ -60,7 +68,7 @@ async function planNamespace(
     ...(existing !== undefined && existing.id !== id ? [`its id is ${existing.id} instead of ${id}`] : []),
     ...(existing === undefined && !context.keepsIds ? ["its id changes"] : []),
   ];
-  const keys = await keysOf(source.api, `${paths.source}/storage/kv/namespaces${at`/${id}`}`, context);
+  const keys = await keysOf(source.api, `${paths.source}/storage/kv/namespaces${apiPath`/${id}`}`, context);
   const apply: PlannedItem["apply"] = async (progress) => {
     if (ids.find("kv", id) === undefined) {
       const made = await target.api.result<Namespace>("POST", `${paths.target}/storage/kv/namespaces`, {
@@ -92,7 +100,7 @@ async function planNamespace(
 }
 
 async function keysOf(api: Context["source"]["api"], path: string, { clock }: Context): Promise<ListedKey[]> {
-  const keys = await collect(cursorPagesOf<ListedKey>(api, `${path}/keys`, { query: { limit: 1000 } }));
+  const keys = await collect(readCursorPages<ListedKey>(api, `${path}/keys`, { query: { limit: 1000 } }));
   const soon = clock.now() / 1000 + MIN_TTL_SECONDS;
   return keys.filter(({ expiration }) => expiration === undefined || expiration > soon);
 }
@@ -105,8 +113,8 @@ async function syncKeys(
   progress?: ItemProgress,
 ): Promise<{ wanted: number; kept: number }> {
   const { source, target, paths, ids, options } = context;
-  const from = `${paths.source}/storage/kv/namespaces${at`/${id}`}`;
-  const to = `${paths.target}/storage/kv/namespaces${at`/${ids.require("kv", id, `The KV namespace ${id}`)}`}`;
+  const from = `${paths.source}/storage/kv/namespaces${apiPath`/${id}`}`;
+  const to = `${paths.target}/storage/kv/namespaces${apiPath`/${ids.require("kv", id, `The KV namespace ${id}`)}`}`;
   const existing = new Map((await keysOf(target.api, to, context)).map((key) => [key.name, key] as const));
   const counts = { wanted: 0, kept: 0 };
   await inParallel(chunksOf(keys, BATCH), options.concurrency, async (batch) => {
@@ -192,7 +200,7 @@ export async function readValue(
   { name }: ListedKey,
 ): Promise<Buffer | undefined> {
   try {
-    const response = await api.raw("GET", `${path}/values${at`/${name}`}`);
+    const response = await api.raw("GET", `${path}/values${apiPath`/${name}`}`);
     return Buffer.from(await response.arrayBuffer());
   } catch (thrown) {
     if (hasErrorStatus(thrown, 404)) return undefined;

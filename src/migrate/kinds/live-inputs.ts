@@ -1,6 +1,6 @@
 import { plannedItem, type Context } from "../context.ts";
 import type { ItemProgress, PlannedItem, V4Client } from "../port.ts";
-import { at, resultIfFound } from "../requests.ts";
+import { apiPath, resultIfFound } from "../requests.ts";
 import { idHeader } from "./zone.ts";
 
 interface LiveInput {
@@ -39,8 +39,8 @@ export async function planLiveInputs(context: Context): Promise<PlannedItem[]> {
   );
   const items: PlannedItem[] = [];
   for (const { uid } of liveInputs) {
-    const from = `${paths.source}/stream/live_inputs${at`/${uid}`}`;
-    const to = `${paths.target}/stream/live_inputs${at`/${ids.find("live", uid) ?? uid}`}`;
+    const from = `${paths.source}/stream/live_inputs${apiPath`/${uid}`}`;
+    const to = `${paths.target}/stream/live_inputs${apiPath`/${ids.find("live", uid) ?? uid}`}`;
     const [input, outputs, existing] = await Promise.all([
       source.api.result<LiveInput>("GET", from),
       source.api.result<Output[]>("GET", `${from}/outputs`),
@@ -82,10 +82,10 @@ function planLiveInput(
           headers: idHeader(context, uid),
         });
         context.ids.set("live", uid, made.uid);
-      } else await api.result("PUT", path + at`/${existing.uid}`, { json: settings });
+      } else await api.result("PUT", path + apiPath`/${existing.uid}`, { json: settings });
       await writeOutputs(
         api,
-        `${path}${at`/${context.ids.require("live", uid, `The live input ${uid}`)}`}/outputs`,
+        `${path}${apiPath`/${context.ids.require("live", uid, `The live input ${uid}`)}`}/outputs`,
         { outputs, existingOutputs },
         progress,
       );
@@ -110,7 +110,7 @@ async function writeOutputs(
           progress.warn(`its output to ${hostOf(output.url)} was refused: ${String((thrown as Error).message)}`),
         );
     else if ((found.enabled !== false) !== enabled)
-      await api.result("PUT", path + at`/${found.uid}`, { json: { enabled } });
+      await api.result("PUT", path + apiPath`/${found.uid}`, { json: { enabled } });
   }
 }
 

@@ -1,7 +1,7 @@
 import { plannedItem, type Context } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
 import type { PlannedItem, V4Client } from "../port.ts";
-import { at, collect, hasErrorStatus, pagesOf } from "../requests.ts";
+import { apiPath, collect, hasErrorStatus, readNumberedPages } from "../requests.ts";
 
 interface Queue {
   queue_id: string;
@@ -30,7 +30,7 @@ const CONSUMER_SETTINGS = [
 ];
 
 export const queuesOf = async (api: V4Client, base: string): Promise<Queue[]> =>
-  collect(pagesOf<Queue>(api, `${base}/queues`, { perPage: 100 })).catch((thrown: unknown) => {
+  collect(readNumberedPages<Queue>(api, `${base}/queues`, { perPage: 100 })).catch((thrown: unknown) => {
     // The server has no queues.
     if (hasErrorStatus(thrown, 404)) return [];
     throw thrown;
@@ -59,7 +59,7 @@ export async function planQueues(context: Context): Promise<PlannedItem[]> {
       target: existing && pick(existing.settings, Object.keys(settings)),
       async apply() {
         if (existing === undefined) await api.result("POST", path, { json });
-        else await api.result("PUT", path + at`/${existing.queue_id}`, { json });
+        else await api.result("PUT", path + apiPath`/${existing.queue_id}`, { json });
       },
     });
   });
@@ -85,9 +85,9 @@ export async function planConsumers(context: Context): Promise<PlannedItem[]> {
           // The queue may have been created during this run.
           const queue = (await queuesOf(api, context.paths.target)).find(({ queue_name }) => queue_name === name);
           if (queue === undefined) throw migrateErrors.parentMissing({ what: `The queue ${name}` });
-          const path = `${context.paths.target}/queues${at`/${queue.queue_id}`}/consumers`;
+          const path = `${context.paths.target}/queues${apiPath`/${queue.queue_id}`}/consumers`;
           if (existing?.consumer_id === undefined) await api.result("POST", path, { json: wanted });
-          else await api.result("PUT", path + at`/${existing.consumer_id}`, { json: wanted });
+          else await api.result("PUT", path + apiPath`/${existing.consumer_id}`, { json: wanted });
         },
       }),
     ];

@@ -1,6 +1,6 @@
 import { compareItem, withProgressRecord, type Context } from "../context.ts";
 import type { ItemProgress, PlannedItem } from "../port.ts";
-import { at, collect, cursorPagesOf, inParallel, hasErrorStatus, keyPath } from "../requests.ts";
+import { apiPath, collect, readCursorPages, inParallel, hasErrorStatus, keyPath } from "../requests.ts";
 
 export interface Bucket {
   name: string;
@@ -8,7 +8,7 @@ export interface Bucket {
   storage_class?: string;
 }
 
-export interface ListedObject {
+export interface V4Object {
   key: string;
   etag: string;
   size: number;
@@ -20,7 +20,7 @@ export interface ListedObject {
 
 export const bucketsOf = async (api: Context["source"]["api"], base: string): Promise<Bucket[]> =>
   collect(
-    cursorPagesOf<Bucket>(api, `${base}/r2/buckets`, {
+    readCursorPages<Bucket>(api, `${base}/r2/buckets`, {
       query: { per_page: 1000 },
       pick: (result) => (result as { buckets: Bucket[] }).buckets,
     }),
@@ -49,9 +49,9 @@ async function planBucket(context: Context, bucket: Bucket, exists: boolean): Pr
   const { source, target, paths } = context;
   context.onStep?.(`comparing R2 bucket ${bucket.name}`);
   const item = { kind: "R2 bucket", key: `r2 ${bucket.name}`, name: bucket.name };
-  const path = (base: string) => `${base}/r2/buckets${at`/${bucket.name}`}/objects`;
+  const path = (base: string) => `${base}/r2/buckets${apiPath`/${bucket.name}`}/objects`;
   const objectsOf = (api: Context["source"]["api"], base: string) =>
-    collect(cursorPagesOf<ListedObject>(api, path(base), { query: { per_page: 1000 } }));
+    collect(readCursorPages<V4Object>(api, path(base), { query: { per_page: 1000 } }));
   const objects = await objectsOf(source.api, paths.source);
   const existing = new Map(
     (exists ? await objectsOf(target.api, paths.target) : []).map((object) => [object.key, object] as const),
@@ -94,14 +94,9 @@ async function createBucket({ target, paths }: Context, { name, storage_class }:
     });
 }
 
-async function copyObject(
-  context: Context,
-  bucket: string,
-  object: ListedObject,
-  progress: ItemProgress,
-): Promise<void> {
+async function copyObject(context: Context, bucket: string, object: V4Object, progress: ItemProgress): Promise<void> {
   const { source, target, paths } = context;
-  const path = (base: string) => `${base}/r2/buckets${at`/${bucket}`}/objects/${keyPath(object.key)}`;
+  const path = (base: string) => `${base}/r2/buckets${apiPath`/${bucket}`}/objects/${keyPath(object.key)}`;
   await target.api.raw("PUT", path(paths.target), {
     // A new request for each attempt, because a body can be read only once.
     body: async () => {
@@ -122,7 +117,7 @@ async function copyObject(
 }
 
 /** A multipart etag (with a part count) depends on how the object was uploaded. */
-const formOf = ({ key, etag, size, http_metadata = {}, custom_metadata = {} }: ListedObject) => ({
+const formOf = ({ key, etag, size, http_metadata = {}, custom_metadata = {} }: V4Object) => ({
   key,
   etag: etag.replaceAll('"', ""),
   size,
@@ -142,7 +137,7 @@ const HTTP_FIELDS: Record<string, string> = {
   cacheExpiry: "expires",
 };
 
-function headersOf({ http_metadata = {}, custom_metadata = {}, storage_class }: ListedObject): Record<string, string> {
+function headersOf({ http_metadata = {}, custom_metadata = {}, storage_class }: V4Object): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [field, value] of Object.entries(http_metadata)) {
     const name = HTTP_FIELDS[field];

@@ -1,6 +1,6 @@
 import { impossibleItem, plannedItem, type Context } from "../context.ts";
 import type { PlannedItem } from "../port.ts";
-import { at, collect, hasErrorStatus, pagesOf, resultIfFound } from "../requests.ts";
+import { apiPath, collect, hasErrorStatus, readNumberedPages, resultIfFound } from "../requests.ts";
 import type { SourceZone } from "./zone.ts";
 
 interface RoutingSettings {
@@ -26,7 +26,7 @@ const ACTIONS = new Set(["forward", "worker", "drop"]);
 /** Plans the import of the Email Routing settings, routing rules and catch-all rule of one zone. */
 export async function planRouting(context: Context, zone: SourceZone): Promise<PlannedItem[]> {
   const { source, target, ids } = context;
-  const sourcePath = at`/zones/${zone.id}/email/routing`;
+  const sourcePath = apiPath`/zones/${zone.id}/email/routing`;
   const settings = await source.api.result<RoutingSettings>("GET", sourcePath).catch((thrown: unknown) => {
     // Email Routing has never been enabled for this zone.
     if (hasErrorStatus(thrown, 404)) return undefined;
@@ -34,7 +34,7 @@ export async function planRouting(context: Context, zone: SourceZone): Promise<P
   });
   if (settings === undefined) return [];
   const targetZone = ids.find("zone", zone.id);
-  const targetPath = targetZone === undefined ? undefined : at`/zones/${targetZone}/email/routing`;
+  const targetPath = targetZone === undefined ? undefined : apiPath`/zones/${targetZone}/email/routing`;
   const [rules, catchAll, existing, existingCatchAll, existingSettings] = await Promise.all([
     rulesOf(source.api, sourcePath),
     resultIfFound<Rule>(source.api, `${sourcePath}/rules/catch_all`),
@@ -51,10 +51,10 @@ export async function planRouting(context: Context, zone: SourceZone): Promise<P
 }
 
 const rulesOf = async (api: Context["source"]["api"], path: string): Promise<Rule[]> =>
-  (await collect(pagesOf<Rule>(api, `${path}/rules`))).filter(({ matchers }) => matchers[0]?.type !== "all");
+  (await collect(readNumberedPages<Rule>(api, `${path}/rules`))).filter(({ matchers }) => matchers[0]?.type !== "all");
 
 const pathOfZone = ({ ids }: Context, zone: SourceZone) =>
-  at`/zones/${ids.require("zone", zone.id, `The zone ${zone.name}`)}/email/routing`;
+  apiPath`/zones/${ids.require("zone", zone.id, `The zone ${zone.name}`)}/email/routing`;
 
 function planSettings(
   context: Context,
@@ -105,7 +105,7 @@ function planRule(context: Context, zone: SourceZone, rule: Rule, existing: Rule
       const made =
         existing === undefined
           ? await api.result<Rule>("POST", path, { json: wanted })
-          : await api.result<Rule>("PUT", path + at`/${idOf(existing)}`, { json: wanted });
+          : await api.result<Rule>("PUT", path + apiPath`/${idOf(existing)}`, { json: wanted });
       context.ids.set("rule", id, idOf(made));
     },
   });

@@ -1,7 +1,7 @@
-import { digestOf, plannedItem, withProgressRecord, type Context } from "../context.ts";
+import { digestOfItem, plannedItem, withProgressRecord, type Context } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
 import type { PlannedItem } from "../port.ts";
-import { at, chunksOf, collect, cursorPagesOf, hasErrorStatus, pagesOf } from "../requests.ts";
+import { apiPath, chunksOf, collect, readCursorPages, hasErrorStatus, readNumberedPages } from "../requests.ts";
 import type { SourceZone } from "./zone.ts";
 
 interface SendingDomain {
@@ -22,13 +22,13 @@ interface Suppression {
 }
 
 const domainsOf = async (api: Context["source"]["api"], zone: string): Promise<SendingDomain[]> =>
-  collect(pagesOf<SendingDomain>(api, at`/zones/${zone}/email/sending/subdomains`, { perPage: 100 })).catch(
-    (thrown: unknown) => {
-      // The server does not support Email Sending.
-      if (hasErrorStatus(thrown, 404)) return [];
-      throw thrown;
-    },
-  );
+  collect(
+    readNumberedPages<SendingDomain>(api, apiPath`/zones/${zone}/email/sending/subdomains`, { perPage: 100 }),
+  ).catch((thrown: unknown) => {
+    // The server does not support Email Sending.
+    if (hasErrorStatus(thrown, 404)) return [];
+    throw thrown;
+  });
 
 /** Plans the import of the sending domains of one zone. Their DKIM keys are new. */
 export async function planSendingDomains(context: Context, zone: SourceZone): Promise<PlannedItem[]> {
@@ -53,10 +53,10 @@ export async function planSendingDomains(context: Context, zone: SourceZone): Pr
         source: settings(domain),
         target: existing && settings(existing),
         async apply() {
-          const path = at`/zones/${context.ids.require("zone", zone.id, `The zone ${zone.name}`)}/email/sending/subdomains`;
+          const path = apiPath`/zones/${context.ids.require("zone", zone.id, `The zone ${zone.name}`)}/email/sending/subdomains`;
           const { api } = context.target;
           const { tag } = existing ?? (await api.result<SendingDomain>("POST", path, { json: { name: domain.name } }));
-          await api.result("PATCH", path + at`/${tag}`, { json: settings(domain) });
+          await api.result("PATCH", path + apiPath`/${tag}`, { json: settings(domain) });
         },
       });
     });
@@ -70,7 +70,7 @@ const keyOf = ({ email, scope }: Suppression) =>
 
 async function suppressionsOf(api: Context["source"]["api"], base: string): Promise<Suppression[]> {
   return collect(
-    cursorPagesOf<Suppression>(api, `${base}/email/sending/suppressions`, { query: { per_page: 1000 } }),
+    readCursorPages<Suppression>(api, `${base}/email/sending/suppressions`, { query: { per_page: 1000 } }),
   ).catch((thrown: unknown) => {
     if (hasErrorStatus(thrown, 404)) return [];
     throw thrown;
@@ -96,7 +96,7 @@ export async function planSuppressions(context: Context): Promise<PlannedItem[]>
       ...item,
       action: "new",
       entries: missing.length,
-      apply: withProgressRecord(context, item.key, digestOf(ours.map(keyOf)), async (progress) => {
+      apply: withProgressRecord(context, item.key, digestOfItem(ours.map(keyOf)), async (progress) => {
         for (const batch of chunksOf(missing, BULK)) {
           const { items } = await target.api.result<{ items: { status: string; email?: string; error?: string }[] }>(
             "POST",

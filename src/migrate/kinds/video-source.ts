@@ -1,8 +1,8 @@
 import type { SourceContext } from "../context.ts";
 import { download } from "../downloads.ts";
 import { migrateErrors } from "../errors.ts";
-import { at, hasErrorStatus } from "../requests.ts";
-import type { Video } from "./video.ts";
+import { apiPath, hasErrorStatus } from "../requests.ts";
+import type { V4Video } from "./video.ts";
 
 /** The file of a video, which can be read from any position. */
 export interface VideoSource {
@@ -19,7 +19,7 @@ const DOWNLOAD_MINUTES = 60;
 const PROBE_MS = 30_000;
 
 /** True if the source returns the uploaded file of a video. The hosted service does not. */
-export async function offersOriginals(context: SourceContext, video: Video): Promise<boolean> {
+export async function offersOriginals(context: SourceContext, video: V4Video): Promise<boolean> {
   const url = await originalUrl(context, video);
   if (url === undefined) return false;
   const response = await (context.source.fetch ?? fetch)(url, {
@@ -31,9 +31,9 @@ export async function offersOriginals(context: SourceContext, video: Video): Pro
 }
 
 /** Throws conversionFailed, notReady, downloadFailed. */
-export function createVideoSource(context: SourceContext, video: Video): VideoSource {
+export function createVideoSource(context: SourceContext, video: V4Video): VideoSource {
   const { source, paths } = context;
-  const downloads = `${paths.source}/stream${at`/${video.uid}`}/downloads`;
+  const downloads = `${paths.source}/stream${apiPath`/${video.uid}`}/downloads`;
   let original: Promise<boolean> | undefined;
   let mp4: Promise<{ url: string; isNew: boolean }> | undefined;
   const isOriginal = () => (original ??= offersOriginals(context, video));
@@ -58,11 +58,15 @@ export function createVideoSource(context: SourceContext, video: Video): VideoSo
 }
 
 /** Resolves with the delivery URL of the uploaded file with a new token, which is valid for an hour. */
-async function originalUrl({ source, paths }: SourceContext, { uid, preview }: Video): Promise<string | undefined> {
+async function originalUrl({ source, paths }: SourceContext, { uid, preview }: V4Video): Promise<string | undefined> {
   try {
-    const { token } = await source.api.result<{ token: string }>("POST", `${paths.source}/stream${at`/${uid}`}/token`, {
-      json: { downloadable: true, flags: { original: true } },
-    });
+    const { token } = await source.api.result<{ token: string }>(
+      "POST",
+      `${paths.source}/stream${apiPath`/${uid}`}/token`,
+      {
+        json: { downloadable: true, flags: { original: true } },
+      },
+    );
     const base = new URL(preview, source.api.url).href;
     return base.includes(`/${uid}/`)
       ? base.replace(new RegExp(`/${uid}/.*$`), `/${token}/downloads/original`)
@@ -82,7 +86,7 @@ interface Downloads {
 async function createDownload(
   { source, clock, signal }: SourceContext,
   path: string,
-  { uid }: Video,
+  { uid }: V4Video,
 ): Promise<{ url: string; isNew: boolean }> {
   const what = `the MP4 download of video ${uid}`;
   let { default: mp4 } = await source.api.result<Downloads>("GET", path);
@@ -103,12 +107,16 @@ async function createDownload(
 /** A protected video needs a token in place of its uid. */
 export async function signVideoUrl(
   { source, paths }: Pick<SourceContext, "source" | "paths">,
-  { uid, requireSignedURLs }: Video,
+  { uid, requireSignedURLs }: V4Video,
   url: string,
 ): Promise<string> {
   if (requireSignedURLs !== true) return url;
-  const { token } = await source.api.result<{ token: string }>("POST", `${paths.source}/stream${at`/${uid}`}/token`, {
-    json: { downloadable: true },
-  });
+  const { token } = await source.api.result<{ token: string }>(
+    "POST",
+    `${paths.source}/stream${apiPath`/${uid}`}/token`,
+    {
+      json: { downloadable: true },
+    },
+  );
   return url.replace(`/${uid}/`, `/${token}/`);
 }

@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
 import type { ItemProgress } from "../port.ts";
 import type { VideoSource } from "./video-source.ts";
-import type { Video, VideoSettings } from "./video.ts";
+import type { V4Video, VideoSettings } from "./video.ts";
 import { idHeader } from "./zone.ts";
 
 /** A multiple of 256 KiB, as the hosted API requires. */
@@ -22,7 +22,7 @@ interface UploadOptions {
  */
 export async function uploadVideo(
   context: Context,
-  video: Video,
+  video: V4Video,
   source: VideoSource,
   { settings, progress }: UploadOptions,
 ): Promise<void> {
@@ -37,14 +37,14 @@ export async function uploadVideo(
   }
 }
 
-async function sizeOf(source: VideoSource, video: Video): Promise<number> {
+async function sizeOf(source: VideoSource, video: V4Video): Promise<number> {
   const response = await source.read(0, 0);
   await response.body?.cancel();
   return sizeIn(response, video);
 }
 
 /** Reads the size of the whole file from a response to a range request. Throws `incomplete`. */
-export function sizeIn(response: Response, { uid }: Video): number {
+export function sizeIn(response: Response, { uid }: V4Video): number {
   const range = /\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1];
   const size = Number(range ?? response.headers.get("content-length") ?? Number.NaN);
   if (!Number.isSafeInteger(size) || size <= 0)
@@ -55,7 +55,7 @@ export function sizeIn(response: Response, { uid }: Video): number {
 /** Resolves with the upload of an earlier run, if it can be continued. */
 async function resumable(
   { state, ids }: Context,
-  { uid }: Video,
+  { uid }: V4Video,
   size: number,
 ): Promise<{ url: string; offset: number } | undefined> {
   const stored = state.get(uploadKey(uid))?.upload;
@@ -72,7 +72,7 @@ const uploadKey = (uid: string) => `upload ${uid}`;
 
 async function create(
   context: Context,
-  { video, source, size, settings }: { video: Video; source: VideoSource; size: number; settings: VideoSettings },
+  { video, source, size, settings }: { video: V4Video; source: VideoSource; size: number; settings: VideoSettings },
 ): Promise<{ url: string; offset: number }> {
   const { target, paths, ids, state } = context;
   const { uid } = video;
@@ -108,7 +108,7 @@ interface Sending {
   size: number;
   offset: number;
   source: VideoSource;
-  video: Video;
+  video: V4Video;
 }
 
 async function sendAll(

@@ -1,5 +1,5 @@
 /** A video as both APIs describe it. */
-export interface Video {
+export interface V4Video {
   uid: string;
   created: string;
   size?: number;
@@ -19,7 +19,7 @@ export interface Video {
 }
 
 /** Properties that are set after the upload, in comparable form. */
-export const settingsOf = ({
+export const videoSettingsOf = ({
   creator = null,
   meta,
   allowedOrigins = [],
@@ -27,7 +27,7 @@ export const settingsOf = ({
   thumbnailTimestampPct,
   publicDetails,
   scheduledDeletion = null,
-}: Video) => ({
+}: V4Video) => ({
   creator,
   meta: meta ?? {},
   allowedOrigins: allowedOrigins.toSorted(),
@@ -39,4 +39,4 @@ export const settingsOf = ({
   scheduledDeletion: scheduledDeletion === null ? null : new Date(scheduledDeletion).toISOString(),
 });
 
-export type VideoSettings = ReturnType<typeof settingsOf>;
+export type VideoSettings = ReturnType<typeof videoSettingsOf>;

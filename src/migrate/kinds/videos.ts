@@ -1,11 +1,11 @@
 import { impossibleItem, plannedItem, type Context } from "../context.ts";
 import { migrateErrors } from "../errors.ts";
 import type { ItemProgress, PlannedItem, V4Client } from "../port.ts";
-import { at, hasErrorStatus, resultIfFound } from "../requests.ts";
+import { apiPath, hasErrorStatus, resultIfFound } from "../requests.ts";
 import { chaptersOf, copyChapters } from "./chapters.ts";
 import { captionsOf, copyCaptions } from "./captions.ts";
-import { audioTracksOf, copyAudioTracks, type AudioTrack } from "./audio-tracks.ts";
-import { settingsOf, type Video } from "./video.ts";
+import { audioTracksOf, copyAudioTracks, type V4AudioTrack } from "./audio-tracks.ts";
+import { videoSettingsOf, type V4Video } from "./video.ts";
 import { createVideoSource, offersOriginals } from "./video-source.ts";
 import { uploadVideo } from "./video-upload.ts";
 
@@ -34,11 +34,11 @@ export async function planVideos(context: Context): Promise<PlannedItem[]> {
 }
 
 /** The API has no page numbers: each request starts at the creation time of the last video. */
-export async function videosOf(api: V4Client, base: string): Promise<Video[]> {
-  const videos = new Map<string, Video>();
+export async function videosOf(api: V4Client, base: string): Promise<V4Video[]> {
+  const videos = new Map<string, V4Video>();
   let start: string | undefined;
   for (;;) {
-    const list = await api.result<Video[]>("GET", `${base}/stream`, {
+    const list = await api.result<V4Video[]>("GET", `${base}/stream`, {
       query: { asc: true, limit: LIST_LIMIT, start },
     });
     const before = videos.size;
@@ -50,8 +50,8 @@ export async function videosOf(api: V4Client, base: string): Promise<Video[]> {
 
 async function planVideo(
   context: Context,
-  video: Video,
-  existing: Video | undefined,
+  video: V4Video,
+  existing: V4Video | undefined,
   hasOriginals: boolean,
 ): Promise<PlannedItem> {
   const { source, target, paths, ids } = context;
@@ -73,7 +73,7 @@ async function planVideo(
     audioTracksOf(source.api, paths.source, uid),
     chaptersOf(source.api, paths.source, uid),
     isPresent ? captionsOf(target.api, paths.target, existing.uid) : ([] as string[]),
-    isPresent ? audioTracksOf(target.api, paths.target, existing.uid) : ([] as AudioTrack[]),
+    isPresent ? audioTracksOf(target.api, paths.target, existing.uid) : ([] as V4AudioTrack[]),
     isPresent ? chaptersOf(target.api, paths.target, existing.uid) : [],
   ]);
   // Chapters that were added on the target are kept if the source has none.
@@ -83,10 +83,10 @@ async function planVideo(
     ...item,
     ...(losses.length > 0 && { losses }),
     ...(video.size !== undefined && video.size > 0 && !isPresent && { bytes: video.size }),
-    source: { ...settingsOf(video), captions, tracks: labelsOf(tracks), ...(hasChapters && { chapters }) },
+    source: { ...videoSettingsOf(video), captions, tracks: labelsOf(tracks), ...(hasChapters && { chapters }) },
     target: isPresent
       ? {
-          ...settingsOf(existing),
+          ...videoSettingsOf(existing),
           captions: theirs,
           tracks: labelsOf(theirTracks),
           ...(hasChapters && { chapters: theirChapters }),
@@ -94,9 +94,12 @@ async function planVideo(
       : undefined,
     async apply(progress) {
       if (!isPresent)
-        await uploadVideo(context, video, createVideoSource(context, video), { settings: settingsOf(video), progress });
+        await uploadVideo(context, video, createVideoSource(context, video), {
+          settings: videoSettingsOf(video),
+          progress,
+        });
       const targetUid = ids.require("video", uid, `The video ${uid}`);
-      const path = `${paths.target}/stream${at`/${targetUid}`}`;
+      const path = `${paths.target}/stream${apiPath`/${targetUid}`}`;
       await changeSettings(target.api, path, video, progress);
       await copyCaptions(
         context,
@@ -114,7 +117,7 @@ async function planVideo(
   });
 }
 
-function lossesOf({ keepsIds }: Context, { watermark, liveInput }: Video, hasOriginals: boolean): string[] {
+function lossesOf({ keepsIds }: Context, { watermark, liveInput }: V4Video, hasOriginals: boolean): string[] {
   return [
     ...(hasOriginals ? [] : ["the source does not return the uploaded file: its MP4 download is imported instead"]),
     ...(!hasOriginals && watermark != null ? ["its watermark is burned into the video"] : []),
@@ -123,10 +126,10 @@ function lossesOf({ keepsIds }: Context, { watermark, liveInput }: Video, hasOri
   ];
 }
 
-const labelsOf = (tracks: readonly AudioTrack[]) => tracks.map(({ label }) => label).sort();
+const labelsOf = (tracks: readonly V4AudioTrack[]) => tracks.map(({ label }) => label).sort();
 
-async function changeSettings(api: V4Client, path: string, video: Video, progress: ItemProgress): Promise<void> {
-  const { scheduledDeletion, ...settings } = settingsOf(video);
+async function changeSettings(api: V4Client, path: string, video: V4Video, progress: ItemProgress): Promise<void> {
+  const { scheduledDeletion, ...settings } = videoSettingsOf(video);
   await api.result("POST", path, { json: settings });
   if (scheduledDeletion === null) return;
   // Servers require a minimum time before a scheduled deletion, counted from the import.
@@ -139,10 +142,10 @@ async function changeSettings(api: V4Client, path: string, video: Video, progres
 const POLL_MS = 2000;
 const READY_MINUTES = 30;
 
-async function waitUntilReady({ target, clock, signal }: Context, path: string, { uid }: Video): Promise<void> {
+async function waitUntilReady({ target, clock, signal }: Context, path: string, { uid }: V4Video): Promise<void> {
   const end = clock.now() + READY_MINUTES * 60_000;
   for (;;) {
-    const video = await resultIfFound<Video>(target.api, path);
+    const video = await resultIfFound<V4Video>(target.api, path);
     if (video?.readyToStream === true) return;
     if (video?.status.state === "error")
       throw migrateErrors.incomplete({ what: `video ${uid}`, reason: video.status.errorReasonText ?? "failed" });

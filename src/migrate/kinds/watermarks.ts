@@ -1,6 +1,6 @@
 import { impossibleItem, plannedItem, type Context, type SourceContext } from "../context.ts";
 import type { PlannedItem, V4Client } from "../port.ts";
-import { at, hasErrorStatus } from "../requests.ts";
+import { apiPath, hasErrorStatus } from "../requests.ts";
 import { idHeader } from "./zone.ts";
 
 export interface Profile {
@@ -75,7 +75,7 @@ export async function imageOf(
   uid: string,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
-    const response = await source.api.raw("GET", `${paths.source}/stream/watermarks${at`/${uid}`}/image`);
+    const response = await source.api.raw("GET", `${paths.source}/stream/watermarks${apiPath`/${uid}`}/image`);
     return new Uint8Array(await response.arrayBuffer());
   } catch (thrown) {
     if (hasErrorStatus(thrown, 400, 404, 405)) return undefined;

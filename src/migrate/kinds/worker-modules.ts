@@ -14,7 +14,7 @@ interface Code {
 }
 
 /** Resolves with the code of a worker. Source maps are omitted if the API does not return them. */
-export async function readModules(api: V4Client, script: string): Promise<Code> {
+export async function readWorkerCode(api: V4Client, script: string): Promise<Code> {
   const response = await api.raw("GET", `${script}/content/v2`, { timeoutMs: 300_000 });
   const main = decodeURI(response.headers.get("cf-entrypoint") ?? "");
   const contentType = response.headers.get("content-type") ?? "";

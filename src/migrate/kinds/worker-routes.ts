@@ -1,6 +1,6 @@
 import { plannedItem, type Context } from "../context.ts";
 import type { PlannedItem } from "../port.ts";
-import { at, collect, hasErrorStatus, pagesOf } from "../requests.ts";
+import { apiPath, collect, hasErrorStatus, readNumberedPages } from "../requests.ts";
 import type { SourceZone } from "./zone.ts";
 
 interface WorkerRoute {
@@ -20,7 +20,7 @@ export async function planRoutes(context: Context, zone: SourceZone): Promise<Pl
   const { source, target, ids } = context;
   const targetZone = ids.find("zone", zone.id);
   const routesOf = (api: Context["source"]["api"], id: string) =>
-    api.result<WorkerRoute[]>("GET", at`/zones/${id}/workers/routes`).catch((thrown: unknown) => {
+    api.result<WorkerRoute[]>("GET", apiPath`/zones/${id}/workers/routes`).catch((thrown: unknown) => {
       if (hasErrorStatus(thrown, 404)) return [];
       throw thrown;
     });
@@ -38,9 +38,9 @@ export async function planRoutes(context: Context, zone: SourceZone): Promise<Pl
       source: form(route),
       target: existing && form(existing),
       async apply() {
-        const path = at`/zones/${ids.require("zone", zone.id, `The zone ${zone.name}`)}/workers/routes`;
+        const path = apiPath`/zones/${ids.require("zone", zone.id, `The zone ${zone.name}`)}/workers/routes`;
         if (existing === undefined) await target.api.result("POST", path, { json: form(route) });
-        else await target.api.result("PUT", path + at`/${existing.id}`, { json: form(route) });
+        else await target.api.result("PUT", path + apiPath`/${existing.id}`, { json: form(route) });
       },
     });
   });
@@ -50,10 +50,12 @@ export async function planRoutes(context: Context, zone: SourceZone): Promise<Pl
 export async function planDomains(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths, ids } = context;
   const domainsOf = (api: Context["source"]["api"], base: string) =>
-    collect(pagesOf<WorkerDomain>(api, `${base}/workers/domains`, { perPage: 1000 })).catch((thrown: unknown) => {
-      if (hasErrorStatus(thrown, 404)) return [];
-      throw thrown;
-    });
+    collect(readNumberedPages<WorkerDomain>(api, `${base}/workers/domains`, { perPage: 1000 })).catch(
+      (thrown: unknown) => {
+        if (hasErrorStatus(thrown, 404)) return [];
+        throw thrown;
+      },
+    );
   const [ours, theirs] = await Promise.all([domainsOf(source.api, paths.source), domainsOf(target.api, paths.target)]);
   return ours.map((domain) => {
     const existing = theirs.find(({ hostname }) => hostname === domain.hostname);

@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import { impossibleItem, plannedItem, type Context } from "../context.ts";
 import type { PlannedItem, V4Client } from "../port.ts";
-import { at, collect, hasErrorStatus, pagesOf, resultIfFound } from "../requests.ts";
-import { classesOf, readBindings, type Binding } from "./bindings.ts";
-import { readModules, type Module } from "./worker-modules.ts";
+import { apiPath, collect, hasErrorStatus, readNumberedPages, resultIfFound } from "../requests.ts";
+import { classesOf, translateBindings, type V4Binding } from "./bindings.ts";
+import { readWorkerCode, type Module } from "./worker-modules.ts";
 
 export interface ListedScript {
   id: string;
@@ -12,7 +12,7 @@ export interface ListedScript {
 }
 
 interface Settings {
-  bindings?: Binding[];
+  bindings?: V4Binding[];
   compatibility_date?: string;
   compatibility_flags?: string[];
   limits?: { cpu_ms?: number } | null;
@@ -42,8 +42,8 @@ interface DurableObjectNamespace {
   use_sqlite?: boolean;
 }
 
-export const scriptsOf = (api: V4Client, base: string): Promise<ListedScript[]> =>
-  collect(pagesOf<ListedScript>(api, `${base}/workers/scripts`, { perPage: 1000 }));
+export const listWorkers = (api: V4Client, base: string): Promise<ListedScript[]> =>
+  collect(readNumberedPages<ListedScript>(api, `${base}/workers/scripts`, { perPage: 1000 }));
 
 /**
  * Plans the import of workers with their code, bindings, settings and cron triggers; each worker comes after the
@@ -51,9 +51,14 @@ export const scriptsOf = (api: V4Client, base: string): Promise<ListedScript[]> 
  */
 export async function planWorkers(context: Context): Promise<PlannedItem[]> {
   const { source, target, paths } = context;
-  const [ours, theirs] = await Promise.all([scriptsOf(source.api, paths.source), scriptsOf(target.api, paths.target)]);
+  const [ours, theirs] = await Promise.all([
+    listWorkers(source.api, paths.source),
+    listWorkers(target.api, paths.target),
+  ]);
   const namespaces = await collect(
-    pagesOf<DurableObjectNamespace>(source.api, `${paths.source}/workers/durable_objects/namespaces`, { perPage: 100 }),
+    readNumberedPages<DurableObjectNamespace>(source.api, `${paths.source}/workers/durable_objects/namespaces`, {
+      perPage: 100,
+    }),
   ).catch((thrown: unknown) => {
     if (hasErrorStatus(thrown, 404)) return [];
     throw thrown;
@@ -71,9 +76,9 @@ export async function planWorkers(context: Context): Promise<PlannedItem[]> {
 }
 
 async function readWorker(api: V4Client, base: string, { id: name, has_assets }: ListedScript): Promise<Worker> {
-  const path = `${base}/workers/scripts${at`/${name}`}`;
+  const path = `${base}/workers/scripts${apiPath`/${name}`}`;
   const [code, settings, schedules, secrets, subdomain] = await Promise.all([
-    readModules(api, path),
+    readWorkerCode(api, path),
     api.result<Settings>("GET", `${path}/settings`),
     resultIfFound<{ schedules: { cron: string }[] }>(api, `${path}/schedules`),
     resultIfFound<{ name: string }[]>(api, `${path}/secrets`),
@@ -103,7 +108,7 @@ function planWorker(
       ...item,
       reason: "it consists of static assets only, and the API does not return them; deploy it from its source",
     });
-  const { bindings, losses } = readBindings(context, worker.settings.bindings ?? []);
+  const { bindings, losses } = translateBindings(context, worker.settings.bindings ?? []);
   if (worker.hasAssets) losses.push("its static assets cannot be read; deploy it from its source to upload them");
   const missingSecrets = worker.secrets.filter((secret) => existing?.secrets.includes(secret) !== true);
   if (missingSecrets.length > 0) {
@@ -117,10 +122,11 @@ function planWorker(
     ...(losses.length > 0 && { losses }),
     bytes: worker.modules.reduce((sum, { content }) => sum + content.length, 0),
     source: shapeOf(worker, bindings),
-    target: existing && shapeOf(existing, readBindings(context, existing.settings.bindings ?? [], "target").bindings),
+    target:
+      existing && shapeOf(existing, translateBindings(context, existing.settings.bindings ?? [], "target").bindings),
     async apply(progress) {
       // Databases and namespaces have been created by now, so their new ids are known.
-      const current = readBindings(context, worker.settings.bindings ?? []).bindings;
+      const current = translateBindings(context, worker.settings.bindings ?? []).bindings;
       await upload(context, worker, current, {
         sqlite: classes.filter((one) => isSqlite(namespaces, name, one)),
         keyValue: classes.filter((one) => !isSqlite(namespaces, name, one)),
@@ -135,7 +141,7 @@ const isSqlite = (namespaces: readonly DurableObjectNamespace[], script: string,
   namespaces.find((one) => one.script === script && one.class === className)?.use_sqlite !== false;
 
 /** Properties that are compared; the values of secrets are unknown on both sides. */
-const shapeOf = ({ main, modules, settings, schedules, subdomain }: Worker, bindings: readonly Binding[]) => ({
+const shapeOf = ({ main, modules, settings, schedules, subdomain }: Worker, bindings: readonly V4Binding[]) => ({
   main,
   modules: modules
     .map(({ name, content }) => ({ name, digest: hash("sha256", content, "hex") }))
@@ -155,10 +161,10 @@ const shapeOf = ({ main, modules, settings, schedules, subdomain }: Worker, bind
 async function upload(
   { target, paths }: Context,
   { name, main, format, modules, settings, schedules, subdomain }: Worker,
-  bindings: readonly Binding[],
+  bindings: readonly V4Binding[],
   { sqlite, keyValue, isNew }: { sqlite: string[]; keyValue: string[]; isNew: boolean },
 ): Promise<void> {
-  const path = `${paths.target}/workers/scripts${at`/${name}`}`;
+  const path = `${paths.target}/workers/scripts${apiPath`/${name}`}`;
   const metadata = {
     ...(format === "modules" ? { main_module: main } : { body_part: main }),
     bindings,

@@ -1,12 +1,12 @@
 import { impossibleItem, plannedItem, unlessRefused, type Context } from "../context.ts";
 import type { PlannedItem } from "../port.ts";
-import { at, collect, pagesOf } from "../requests.ts";
+import { apiPath, collect, readNumberedPages } from "../requests.ts";
 import { planRecords } from "./dns-records.ts";
 import { idHeader, type SourceZone } from "./zone.ts";
 
 /** Resolves with zones of the source that exist on the target or will be created there. */
 export const zonesOf = async ({ source }: Pick<Context, "source">): Promise<SourceZone[]> =>
-  collect(pagesOf<SourceZone>(source.api, "/zones", { query: { "account.id": source.account } }));
+  collect(readNumberedPages<SourceZone>(source.api, "/zones", { query: { "account.id": source.account } }));
 
 /** Plans the import of zones and, for each, its DNS records. */
 export async function planZones(context: Context, zones: readonly SourceZone[]): Promise<PlannedItem[]> {
@@ -44,7 +44,7 @@ function planZone(context: Context, zone: SourceZone, existing: SourceZone | und
     async apply() {
       const { api, account } = context.target;
       if (existing !== undefined)
-        return void (await api.result("PATCH", at`/zones/${existing.id}`, { json: { type } }));
+        return void (await api.result("PATCH", apiPath`/zones/${existing.id}`, { json: { type } }));
       const { id } = await api.result<SourceZone>("POST", "/zones", {
         json: { name: zone.name, account: { id: account }, type },
         headers: idHeader(context, zone.id),

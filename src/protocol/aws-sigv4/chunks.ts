@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { scopeText, isSameSignature, signText, type Scope } from "./sign.ts";
+import { scopeText, isSameSignature, signText, type CredentialScope } from "./sign.ts";
 
 /** Signature context of a chunked body: each chunk signature covers the previous one. */
 export interface ChunkSigning {
   key: Buffer;
-  scope: Scope;
+  scope: CredentialScope;
   time: string;
   /** The signature of the request. */
   seedSignature: string;

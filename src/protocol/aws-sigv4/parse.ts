@@ -1,9 +1,9 @@
-import type { Scope } from "./sign.ts";
+import type { CredentialScope } from "./sign.ts";
 
 /** The parameters of a signature, from the `Authorization` header or a presigned URL. */
 export interface SignatureParameters {
   accessKeyId: string;
-  scope: Scope;
+  scope: CredentialScope;
   /** Lower-case names in the order of the signature. */
   signedHeaders: string[];
   /** 64 lower-case hex digits. */

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { sha256Hex } from "./canonical-request.ts";
 
 /** The credential scope of a signature. */
-export interface Scope {
+export interface CredentialScope {
   /** `YYYYMMDD` */
   day: string;
   region: string;
@@ -11,13 +11,14 @@ export interface Scope {
 
 const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
 
-export const scopeText = ({ day, region, service }: Scope): string => `${day}/${region}/${service}/aws4_request`;
+export const scopeText = ({ day, region, service }: CredentialScope): string =>
+  `${day}/${region}/${service}/aws4_request`;
 
-export const signingKey = (secret: string, { day, region, service }: Scope): Buffer =>
+export const signingKey = (secret: string, { day, region, service }: CredentialScope): Buffer =>
   hmac(hmac(hmac(hmac(`AWS4${secret}`, day), region), service), "aws4_request");
 
 /** Returns the hexadecimal signature of a canonical request. `time`: `YYYYMMDDTHHMMSSZ`. */
-export const signRequest = (key: Buffer, canonicalText: string, time: string, scope: Scope): string =>
+export const signRequest = (key: Buffer, canonicalText: string, time: string, scope: CredentialScope): string =>
   signText(key, ["AWS4-HMAC-SHA256", time, scopeText(scope), sha256Hex(canonicalText)].join("\n"));
 
 export const signText = (key: Buffer, text: string): string => hmac(key, text).toString("hex");

@@ -20,7 +20,7 @@ const HEADER_BYTES = 7;
 const MAX_BUFFERED_BYTES = 16 * 1024;
 
 /** Reads frames from packets; `pts` is the time of the packet, in any unit. Skips octets that are not a frame. */
-export function createAdtsReader(): { read(bytes: Buffer, pts: number): (AdtsFrame & Timed)[] } {
+export function createTimedAdtsReader(): { read(bytes: Buffer, pts: number): (AdtsFrame & Timed)[] } {
   return { read: createAudioFrameReader({ header: HEADER_BYTES, maxBuffered: MAX_BUFFERED_BYTES, frameAt }) };
 }
 

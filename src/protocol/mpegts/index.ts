@@ -1,4 +1,4 @@
-export { adtsHeader, createAdtsReader, type AdtsFrame } from "./adts.ts";
+export { adtsHeader, createTimedAdtsReader, type AdtsFrame } from "./adts.ts";
 export { createTsDemuxer, type TsUnit } from "./demux.ts";
 export { createMpegAudioReader } from "./mpeg-audio.ts";
 export { createTsMuxer } from "./mux.ts";

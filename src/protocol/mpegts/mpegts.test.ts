@@ -9,7 +9,7 @@ import { clip, countFrames, needsFfmpeg, runFfmpeg } from "../../../test/support
 import { crc32 } from "./crc.ts";
 import {
   adtsHeader,
-  createAdtsReader,
+  createTimedAdtsReader,
   createMpegAudioReader,
   createTsDemuxer,
   createTsMuxer,
@@ -75,7 +75,7 @@ test(
       of(units, "h264").map(({ pts, dts, data }) => [pts, dts, data.length]),
       video,
     );
-    const reader = createAdtsReader();
+    const reader = createTimedAdtsReader();
     const frames = of(units, "aac").flatMap(({ data, pts }) => reader.read(data, pts));
     const audio = await packetsOf(await clip({ extension: "ts", seconds: 2 }), "a:0");
     assert.deepEqual(
@@ -256,7 +256,7 @@ test("a frame that arrives one octet at a time is buffered up to a maximum numbe
 
 test("garbage, alone or within a stream, has no effect", needsFfmpeg, async () => {
   const bytes = (await transport()).subarray(0, 40 * TS_PACKET);
-  const adts = createAdtsReader();
+  const adts = createTimedAdtsReader();
   const mpeg = createMpegAudioReader();
   fc.assert(
     fc.property(

@@ -3,5 +3,5 @@ export { receivedField } from "./received.ts";
 export { formatReply, type Reply } from "./reply.ts";
 export type { SaslCredentials } from "./sasl.ts";
 export { createServerSession } from "./server-session.ts";
-export type { ServerEvent, ServerExtensions, ServerSession, SessionLimits } from "./server-session-types.ts";
+export type { SmtpServerEvent, ServerExtensions, ServerSession, SmtpSessionLimits } from "./server-session-types.ts";
 export { createReplyReader } from "./reply-reader.ts";

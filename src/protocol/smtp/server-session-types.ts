@@ -14,7 +14,7 @@ export interface ServerSessionOptions {
   maxRecipients: number;
   /** Maximum length of a command line in octets. */
   maxCommand: number;
-  limits: SessionLimits;
+  limits: SmtpSessionLimits;
   /** TLS version and cipher, if the connection uses implicit TLS. */
   tls?: string | undefined;
   /** Called with each command line; the line is empty if it is a response to AUTH, which contains a secret. */
@@ -33,7 +33,7 @@ export interface ServerExtensions {
   auth: boolean;
 }
 
-export interface SessionLimits {
+export interface SmtpSessionLimits {
   /** Number of failed commands after which the session ends; accepting a message resets it. */
   errors: number;
   /** Number of failed commands after which each further command is delayed. */
@@ -57,7 +57,7 @@ export interface Transaction {
  * An event whose comment begins with "Decision" pauses the session until `decide` is called. Events between two
  * commands belong together: a driver may collect the replies and send them in one write.
  */
-export type ServerEvent =
+export type SmtpServerEvent =
   | { type: "reply"; reply: Reply }
   /** The client has made many errors: the driver waits before it calls `next` again. */
   | { type: "delay" }
@@ -85,7 +85,7 @@ export type ServerEvent =
 export interface ServerSession {
   push(octets: Buffer): void;
   /** Returns the next event; undefined until there is more input or a decision. */
-  next(): ServerEvent | undefined;
+  next(): SmtpServerEvent | undefined;
   /** Passes the decision that the last event requested. No reply, or a positive one, means acceptance. */
   decide(reply?: Reply): void;
   /** Called when TLS is established. `tls` is its protocol and cipher. */

@@ -1,12 +1,12 @@
 import { formatReply, type Reply } from "./reply.ts";
 import { createServerSession } from "./server-session.ts";
-import type { ServerEvent, ServerSession, ServerSessionOptions } from "./server-session-types.ts";
+import type { SmtpServerEvent, ServerSession, ServerSessionOptions } from "./server-session-types.ts";
 
 type Changes = Partial<Omit<ServerSessionOptions, "extensions" | "limits">> & {
   extensions?: Partial<ServerSessionOptions["extensions"]>;
   limits?: Partial<ServerSessionOptions["limits"]>;
   /** Returns the reply to a decision; undefined means acceptance. */
-  decide?: (event: ServerEvent, session: ServerSession) => Reply | undefined;
+  decide?: (event: SmtpServerEvent, session: ServerSession) => Reply | undefined;
 };
 
 interface Message {
@@ -37,7 +37,7 @@ export function openSession({ decide, extensions, limits, ...changes }: Changes 
     limits: { errors: 1000, errorsBeforeDelay: 1000, commands: 1000, ...limits },
     ...changes,
   });
-  const events: ServerEvent["type"][] = [];
+  const events: SmtpServerEvent["type"][] = [];
   const messages: Message[] = [];
   let content = "";
   let replies = "";

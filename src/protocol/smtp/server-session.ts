@@ -6,7 +6,7 @@ import { readPath } from "./path.ts";
 import type { Reply } from "./reply.ts";
 import { createSasl, type Sasl } from "./sasl.ts";
 import * as replies from "./server-replies.ts";
-import type { ServerEvent, ServerSession, ServerSessionOptions, Transaction } from "./server-session-types.ts";
+import type { SmtpServerEvent, ServerSession, ServerSessionOptions, Transaction } from "./server-session-types.ts";
 
 /** Maximum number of unknown commands, from a client that speaks a different protocol. */
 const MAX_UNKNOWN = 10;
@@ -31,7 +31,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   const { extensions, limits, maxRecipients } = options;
   const input = createCommandReader(options.maxCommand);
   const message = createMessageReader(options.maxSize);
-  const events: ServerEvent[] = [];
+  const events: SmtpServerEvent[] = [];
   let state: State = "command";
   let { tls } = options;
   let helo: string | undefined;

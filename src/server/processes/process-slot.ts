@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Settings } from "../../kernel/settings.ts";
-import type { Role } from "../roles.ts";
+import type { ProcessRole } from "../roles.ts";
 import { supervisorChannel } from "./event-relay.ts";
 
 /**
@@ -28,9 +28,9 @@ export function processSlot(env: Record<string, string | undefined>): ProcessSlo
 }
 
 /** Roles whose state or UDP ports cannot be shared by several processes. */
-const SINGLE_ROLES: readonly Role[] = ["live", "dns"];
+const SINGLE_ROLES: readonly ProcessRole[] = ["live", "dns"];
 
-export const rolesOfSlot = (roles: ReadonlySet<Role>, slot: ProcessSlot | undefined): ReadonlySet<Role> =>
+export const rolesOfSlot = (roles: ReadonlySet<ProcessRole>, slot: ProcessSlot | undefined): ReadonlySet<ProcessRole> =>
   slot === undefined || slot.number === 1 ? roles : new Set([...roles].filter((role) => !SINGLE_ROLES.includes(role)));
 
 /** The SQLite database of several processes; undefined for a process that runs alone, and on PostgreSQL. */

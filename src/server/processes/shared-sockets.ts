@@ -3,7 +3,7 @@ import * as net from "node:net";
 import { getSystemErrorName } from "node:util";
 import type { Settings } from "../../kernel/settings.ts";
 import { serverErrors } from "../errors.ts";
-import type { Role } from "../roles.ts";
+import type { ProcessRole } from "../roles.ts";
 
 /** A TCP socket that is bound to an address. The processes inherit it and listen on it. */
 interface BoundSocket {
@@ -49,7 +49,7 @@ async function bindSocket(host: string, port: number): Promise<BoundSocket> {
  */
 export async function bindSharedSockets(
   settings: Pick<Settings, "http" | "tls" | "dashboard" | "smtp" | "submission">,
-  roles: ReadonlySet<Role>,
+  roles: ReadonlySet<ProcessRole>,
   inherited: ReadonlyMap<string, number>,
 ): Promise<{ names: string[]; fds: number[]; close(): void }> {
   const { http, tls, dashboard, smtp, submission } = settings;

@@ -4,9 +4,9 @@ import type { PostgresPool, PostgresPoolClient } from "kysely";
 import { Fault, messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import { parsePostgresUrl } from "./postgres-address.ts";
-import { fromPostgres, isConnectionLost, isReadOnly, ResponseTimeout } from "./postgres-errors.ts";
+import { fromPostgres, isConnectionLost, isReadOnlyError, ResponseTimeout } from "./postgres-errors.ts";
 import { createSessionPool } from "./postgres-pool.ts";
-import { createPrimaryConnector, type Session } from "./postgres-session.ts";
+import { createPrimaryConnector, type PostgresSession } from "./postgres-session.ts";
 
 /**
  * The connection pool for Kysely. Returns values as SQLite does, converts errors to StoreErrors, rejects writes that
@@ -40,7 +40,7 @@ export function createGuardedPool({ url, connections, timeoutMs, replicated }: G
   const transaction = new AsyncLocalStorage<{ open: boolean }>();
   const unlimited = new AsyncLocalStorage<true>();
 
-  async function acquire(): Promise<Session> {
+  async function acquire(): Promise<PostgresSession> {
     const session = await pool.acquire();
     if (unlimited.getStore()) {
       try {
@@ -53,9 +53,9 @@ export function createGuardedPool({ url, connections, timeoutMs, replicated }: G
     return session;
   }
 
-  function abandon(session: Session, err: unknown) {
+  function abandon(session: PostgresSession, err: unknown) {
     // The server does not respond, or has been demoted, so its other connections are closed as well.
-    if (err instanceof ResponseTimeout || isReadOnly(err)) {
+    if (err instanceof ResponseTimeout || isReadOnlyError(err)) {
       primary.suspect(session.host);
       pool.renew();
     }
@@ -64,7 +64,7 @@ export function createGuardedPool({ url, connections, timeoutMs, replicated }: G
 
   async function connect(): Promise<PostgresPoolClient> {
     const outerTransaction = transaction.getStore();
-    let session: Session | undefined = await acquire();
+    let session: PostgresSession | undefined = await acquire();
     let inTransaction = false;
 
     async function query(sql: string, parameters: readonly unknown[]) {
@@ -77,7 +77,7 @@ export function createGuardedPool({ url, connections, timeoutMs, replicated }: G
           if (kind === "rollback") return { command: "ROLLBACK", rows: [], rowCount: null };
           throw storeErrors.unreachable({ address: address.label, reason: "the connection was lost" });
         }
-        const current: Session = session;
+        const current: PostgresSession = session;
         try {
           const result = await current.query(sql, parameters as unknown[]);
           if (current.isUnreplicated) {
@@ -95,9 +95,9 @@ export function createGuardedPool({ url, connections, timeoutMs, replicated }: G
           session = undefined;
           abandon(current, err);
           // Safe to repeat: a read, a BEGIN, and a write that a standby rejected before it had any effect.
-          const isRepeatable = !inTransaction && (kind === "read" || kind === "begin" || isReadOnly(err));
+          const isRepeatable = !inTransaction && (kind === "read" || kind === "begin" || isReadOnlyError(err));
           if (isRepeatable && attempt === 1) session = await acquire();
-          else if (!isReadOnly(err) && (kind === "commit" || (kind === "other" && !inTransaction)))
+          else if (!isReadOnlyError(err) && (kind === "commit" || (kind === "other" && !inTransaction)))
             throw storeErrors.outcomeUnknown({ address: address.label, reason: messageOf(err) }, { cause: err });
           else throw fromPostgres(err, address.label);
         }

@@ -38,12 +38,12 @@ function codeOf(thrown: unknown): string {
 
 /** True if the connection is broken, or its server no longer accepts writes. */
 export const isConnectionLost = (thrown: unknown): boolean =>
-  isReadOnly(thrown) ||
+  isReadOnlyError(thrown) ||
   UNREACHABLE_CODE.test(codeOf(thrown)) ||
   (thrown instanceof Error && UNREACHABLE_MESSAGE.test(thrown.message));
 
 /** True if the server rejected a write because it is a standby, and stored nothing. */
-export const isReadOnly = (thrown: unknown): boolean => codeOf(thrown) === SQLSTATE.readOnly;
+export const isReadOnlyError = (thrown: unknown): boolean => codeOf(thrown) === SQLSTATE.readOnly;
 
 /** Converts an error of pg to the matching StoreError, if there is one. `address` is a label without a password. */
 export function fromPostgres(thrown: unknown, address: string): unknown {

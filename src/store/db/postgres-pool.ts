@@ -1,6 +1,6 @@
 import { Fault } from "../../kernel/index.ts";
 import { isStoreError, storeErrors } from "../errors.ts";
-import type { Session } from "./postgres-session.ts";
+import type { PostgresSession } from "./postgres-session.ts";
 
 /** A pool of connections to the primary. */
 interface SessionPool {
@@ -8,12 +8,12 @@ interface SessionPool {
    * Resolves with an idle or a new connection. Waits up to `waitMs` while all are in use or the server accepts no
    * further ones, then throws StoreError busy or tooManyConnections. Rethrows errors of `open`.
    */
-  acquire(): Promise<Session>;
+  acquire(): Promise<PostgresSession>;
   /**
    * Returns a connection to the pool, or closes it if it is broken or `destroy` is true. Call it exactly once for each
    * acquired connection.
    */
-  release(session: Session, destroy?: boolean): void;
+  release(session: PostgresSession, destroy?: boolean): void;
   /**
    * Closes all current connections, because their server may have failed; those in use are closed when they are
    * returned.
@@ -27,12 +27,12 @@ interface Waiter {
   deadline: number;
   timer?: NodeJS.Timeout;
   refusal?: unknown;
-  resolve(session: Session): void;
+  resolve(session: PostgresSession): void;
   reject(err: unknown): void;
 }
 
 interface PoolOptions {
-  open(): Promise<Session>;
+  open(): Promise<PostgresSession>;
   max: number;
   /** Maximum time that `acquire` waits. */
   waitMs: number;
@@ -43,9 +43,9 @@ interface PoolOptions {
 const REFUSED_PAUSE_MS = 200;
 
 export function createSessionPool({ open, max, waitMs, idleMs = 30_000 }: PoolOptions): SessionPool {
-  const idle: { session: Session; timer: NodeJS.Timeout }[] = [];
+  const idle: { session: PostgresSession; timer: NodeJS.Timeout }[] = [];
   const waiters: Waiter[] = [];
-  const generations = new WeakMap<Session, number>();
+  const generations = new WeakMap<PostgresSession, number>();
   const closings = new Set<Promise<void>>();
   let generation = 0;
   /** Number of connections that are idle, in use, or being opened. */
@@ -53,20 +53,20 @@ export function createSessionPool({ open, max, waitMs, idleMs = 30_000 }: PoolOp
   let retryTimer: NodeJS.Timeout | undefined;
   let ended: PromiseWithResolvers<void> | undefined;
 
-  function discard(session: Session) {
+  function discard(session: PostgresSession) {
     size--;
     const closing = session.close().catch(() => {});
     closings.add(closing);
     void closing.then(() => closings.delete(closing));
   }
 
-  function takeIdle(): Session | undefined {
+  function takeIdle(): PostgresSession | undefined {
     const entry = idle.pop();
     clearTimeout(entry?.timer);
     return entry?.session;
   }
 
-  function removeIdle(session: Session) {
+  function removeIdle(session: PostgresSession) {
     const at = idle.findIndex((entry) => entry.session === session);
     if (at === -1) return;
     clearTimeout(idle.splice(at, 1)[0]!.timer);

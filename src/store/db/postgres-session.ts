@@ -6,7 +6,7 @@ import type { PostgresAddress } from "./postgres-address.ts";
 import { fromPostgres, NotPrimary, ResponseTimeout } from "./postgres-errors.ts";
 
 /** A verified connection to the primary. */
-export interface Session {
+export interface PostgresSession {
   /** The connected host, without user and password. */
   readonly host: string;
   readonly client: Client;
@@ -38,7 +38,7 @@ interface PrimaryConnector {
    * Tries the hosts in turn until it finds the primary. Throws StoreError unreachable, databaseReadOnly,
    * tooManyConnections, notDurable, notReplicated.
    */
-  connect(options: SessionOptions): Promise<Session>;
+  connect(options: SessionOptions): Promise<PostgresSession>;
   /** Makes later connections try the other hosts first. */
   suspect(host: string): void;
 }
@@ -99,7 +99,7 @@ async function openSession(
   host: string,
   connectTimeoutMs: number,
   { name, timeoutMs, replicated = false, types }: SessionOptions,
-): Promise<Session> {
+): Promise<PostgresSession> {
   const client = new Client({
     connectionString: url,
     connectionTimeoutMillis: connectTimeoutMs,
@@ -120,7 +120,7 @@ async function openSession(
   // Without an error listener, a lost connection would crash the process. The pending query reports the error.
   client.on("error", onLost).on("end", onLost);
 
-  const session: Session = {
+  const session: PostgresSession = {
     host,
     client,
     get isLost() {
@@ -183,7 +183,7 @@ interface ServerFacts {
 }
 
 /** Sets the time limits on the server, and checks that it is a primary that does not lose acknowledged writes. */
-async function verify(session: Session, { timeoutMs, replicated }: { timeoutMs: number; replicated: boolean }) {
+async function verify(session: PostgresSession, { timeoutMs, replicated }: { timeoutMs: number; replicated: boolean }) {
   // Set here because PgBouncer rejects these limits as startup parameters. The server cancels a slow query before the
   // connection counts as lost.
   const { rows } = await session.query(

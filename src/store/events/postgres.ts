@@ -3,7 +3,7 @@ import { type Clock, type Log, messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import { parsePostgresUrl } from "../db/postgres-address.ts";
 import { fromPostgres } from "../db/postgres-errors.ts";
-import { createPrimaryConnector, type Session } from "../db/postgres-session.ts";
+import { createPrimaryConnector, type PostgresSession } from "../db/postgres-session.ts";
 import type { Events } from "./port.ts";
 import { checkNotification, createSubscriptions } from "./subscriptions.ts";
 
@@ -39,7 +39,7 @@ export async function openPostgresEvents({
   let session = await connect();
   const upkeep = stayConnected();
 
-  async function connect(): Promise<Session> {
+  async function connect(): Promise<PostgresSession> {
     const next = await primary.connect({ name: "reelpost events", timeoutMs: HEARTBEAT_MS });
     next.client.on("notification", ({ payload = "" }) => {
       const [topic, id] = payload.split(" ");
@@ -56,7 +56,7 @@ export async function openPostgresEvents({
   }
 
   /** Rejects if this connection does not receive its own notification. */
-  async function expectDelivery(current: Session): Promise<void> {
+  async function expectDelivery(current: PostgresSession): Promise<void> {
     const hint = `${HEARTBEAT_TOPIC} ${randomUUID()}`;
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<boolean>();
     const onNotification = ({ payload = "" }) => payload === hint && arrive(true);
@@ -100,7 +100,7 @@ export async function openPostgresEvents({
   }
 
   /** Resolves when the connection is lost: closed, broken, or silent for too long. */
-  async function waitUntilLost(current: Session): Promise<void> {
+  async function waitUntilLost(current: PostgresSession): Promise<void> {
     const lostController = new AbortController();
     current.onLost(() => lostController.abort());
     const signal = AbortSignal.any([lostController.signal, closing.signal]);

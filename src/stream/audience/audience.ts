@@ -21,7 +21,7 @@ import {
 } from "./audience-table.ts";
 import { deviceOf } from "./device.ts";
 import { audiencePeriods } from "./periods.ts";
-import { createSessions, type Session } from "./sessions.ts";
+import { createViewerSessions, type ViewerSession } from "./sessions.ts";
 
 interface AudienceQuery {
   account: string;
@@ -110,7 +110,7 @@ export function createAudience({
   const limits = { ...LIMITS, ...limitOverrides };
   const periods: readonly SumPeriod[] = audiencePeriods(days);
   const table = createAudienceTable(db, periods);
-  const sessions = createSessions();
+  const sessions = createViewerSessions();
   /** Hosts of the pages that recently embedded our player, by viewer. */
   const pages = new Map<string, string>();
   const combinations = createHourlySets(limits.combinations);
@@ -132,7 +132,7 @@ export function createAudience({
   });
   let lastSweptHour = Math.floor(clock.now() / HOUR_MS);
 
-  function count(key: string, video: Video, seconds: number, about: () => Session["about"]) {
+  function count(key: string, video: Video, seconds: number, about: () => ViewerSession["about"]) {
     const now = clock.now();
     const { session, isNew } = sessions.touch(key, now, about);
     const hour = Math.floor(now / HOUR_MS);
@@ -151,7 +151,7 @@ export function createAudience({
     countConcurrent(video, minute * MINUTE_MS);
   }
 
-  function cellOf(video: Video, about: Session["about"], hour: number): AudienceCell {
+  function cellOf(video: Video, about: ViewerSession["about"], hour: number): AudienceCell {
     const { account, uid, liveInput, creator, state } = video;
     const isLive = state === "live-inprogress";
     const hourKey = `${account}\n${hour}`;

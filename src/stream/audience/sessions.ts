@@ -1,7 +1,7 @@
 import type { AudienceCell } from "./audience-table.ts";
 
 /** A viewer of a video. */
-export interface Session {
+export interface ViewerSession {
   /** Time of the last segment, in epoch milliseconds. */
   seenAt: number;
   /** Last minute and hour in which the viewer was counted, as numbers since the epoch. */
@@ -19,15 +19,15 @@ const VIEW_GAP_MS = 30 * 60_000;
 
 interface Sessions {
   /** Returns the viewer's session, and whether it has just begun. */
-  touch(key: string, now: number, about: () => Session["about"]): { session: Session; isNew: boolean };
+  touch(key: string, now: number, about: () => ViewerSession["about"]): { session: ViewerSession; isNew: boolean };
   /** Removes sessions that have ended. */
   forget(now: number): void;
   readonly size: number;
 }
 
 /** `most`: maximum number of sessions; beyond it, the oldest session ends early. */
-export function createSessions({ most = 100_000 }: { most?: number } = {}): Sessions {
-  const sessions = new Map<string, Session>();
+export function createViewerSessions({ most = 100_000 }: { most?: number } = {}): Sessions {
+  const sessions = new Map<string, ViewerSession>();
   return {
     touch(key, now, about) {
       let session = sessions.get(key);

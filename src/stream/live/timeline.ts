@@ -36,6 +36,15 @@ export interface LiveSegment {
   starts?: Record<string, number>;
 }
 
+/** A segment as cut by the packager. */
+export interface CutSegment {
+  /** Id of its run. */
+  run: string;
+  segment: LiveSegment;
+  /** Fragments by rendition, unchanged. */
+  bytes: Readonly<Record<string, readonly Buffer[]>>;
+}
+
 interface StoredLiveSegment {
   n: number;
   /** Id of its run. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Assets } from "./assets.ts";
+import type { PlayerAssets } from "./assets.ts";
 
 const YEAR_SECONDS = 365 * 24 * 3600;
 /** Cache lifetime of scripts under a stable name: other sites load them, and a fix should reach them within an hour. */
@@ -7,7 +7,7 @@ const HOUR_SECONDS = 3600;
 
 /** Serves the scripts and style sheets under `/embed/`, without access checks. */
 export async function serveAsset(
-  assets: Assets,
+  assets: PlayerAssets,
   path: string,
   request: IncomingMessage,
   response: ServerResponse,

@@ -18,7 +18,7 @@ interface Asset {
   encoded(encoding: "br" | "gzip"): Promise<Buffer>;
 }
 
-export interface Assets {
+export interface PlayerAssets {
   /** Finds an asset by plain name. Throws if it cannot be loaded, because the installation is broken. */
   get(name: string): Promise<Asset>;
   /** Finds an asset by plain or hashed name. */
@@ -38,13 +38,13 @@ const HASHED_NAME = /^([a-z.-]+)-([0-9a-f]{12})\.(js|css)$/;
 const BUILT_FOLDER = join(import.meta.dirname, "../../web");
 const SOURCES = join(import.meta.dirname, "../../../web");
 
-export function createAssets({
+export function createPlayerAssets({
   log,
   load = loadFiles,
 }: {
   log: Log;
   load?: () => Promise<Map<string, Buffer>>;
-}): Assets {
+}): PlayerAssets {
   let loading: Promise<Map<string, Asset>> | undefined;
 
   const loadAll = () => {

@@ -10,7 +10,7 @@ import { customerCode } from "../customers/customer-code.ts";
 import { createDelivery } from "../delivery/delivery.ts";
 import { testModel } from "../videos/videos.testing.ts";
 import type { Video } from "../videos/video.ts";
-import { createAssets } from "./assets.ts";
+import { createPlayerAssets } from "./assets.ts";
 import { createPlayer } from "./player.ts";
 import { createPlayerVideos, playerVideo } from "./player-video.ts";
 import { sharedAssets, someVideo } from "./player.testing.ts";
@@ -327,7 +327,7 @@ test("the upload page cannot be framed and sends no referrer", async (t) => {
 
 test("sources that fail to compile break only one request, and the next one succeeds once they are fixed", async () => {
   let broken = true;
-  const assets = createAssets({
+  const assets = createPlayerAssets({
     log: silentLog,
     load: async () => (broken ? Promise.reject(new Error("no")) : new Map([["player.js", Buffer.from("1")]])),
   });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { DeliveryRoute, DeliveryContext } from "../delivery/index.ts";
-import type { Assets } from "./assets.ts";
+import type { PlayerAssets } from "./assets.ts";
 import { contentPolicy } from "./content-policy.ts";
 import { escapeHtml, folderAbove, pageDocument } from "./document.ts";
 import type { PageConfig, PlayerVideo } from "./page-config.ts";
@@ -8,7 +8,7 @@ import { metaText } from "../videos/index.ts";
 import type { createPlayerVideos } from "./player-video.ts";
 
 /** Returns the two player pages: `iframe` for embedding in other pages, `watch` as a standalone page. */
-export function pageRoutes(assets: Assets, playerVideo: ReturnType<typeof createPlayerVideos>): DeliveryRoute[] {
+export function pageRoutes(assets: PlayerAssets, playerVideo: ReturnType<typeof createPlayerVideos>): DeliveryRoute[] {
   return [
     {
       path: "iframe",
@@ -24,7 +24,7 @@ export function pageRoutes(assets: Assets, playerVideo: ReturnType<typeof create
 }
 
 async function answerPage(
-  assets: Assets,
+  assets: PlayerAssets,
   viewing: DeliveryContext,
   video: PlayerVideo,
   mode: PageConfig["mode"],

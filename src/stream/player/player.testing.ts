@@ -16,7 +16,7 @@ import type { DeliveryRoute, DeliveryContext } from "../delivery/route.ts";
 import { streamErrors } from "../errors.ts";
 import { anyVideo } from "../playback/playback.testing.ts";
 import type { Video } from "../videos/video.ts";
-import { createAssets } from "./assets.ts";
+import { createPlayerAssets } from "./assets.ts";
 import type { FakeBroadcast } from "./live.testing.ts";
 import { type Player, createPlayer } from "./player.ts";
 
@@ -184,7 +184,7 @@ export async function splitIntoChunks(segment: Buffer, frames: number): Promise<
 }
 
 /** Bundled once per test file. */
-export const sharedAssets = createAssets({ log: createLog({ level: "silent" }) });
+export const sharedAssets = createPlayerAssets({ log: createLog({ level: "silent" }) });
 
 const TYPES: Record<string, string> = { m3u8: "application/vnd.apple.mpegurl", vtt: "text/vtt", jpg: "image/jpeg" };
 

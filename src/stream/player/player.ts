@@ -4,7 +4,7 @@ import type { Access } from "../access/index.ts";
 import { createAccountHostCheck } from "../customers/index.ts";
 import type { DeliveryRoute } from "../delivery/index.ts";
 import { serveAsset } from "./answer-asset.ts";
-import { type Assets, createAssets } from "./assets.ts";
+import { type PlayerAssets, createPlayerAssets } from "./assets.ts";
 import { metadataRoutes } from "./metadata.ts";
 import { serveOembed } from "./oembed.ts";
 import { pageRoutes } from "./pages.ts";
@@ -35,7 +35,7 @@ interface PlayerOptions {
   /** Default: no video has chapters. */
   chaptersOf?: ChaptersOf;
   /** Default: the assets bundled with the program. */
-  assets?: Assets;
+  assets?: PlayerAssets;
 }
 
 /** Public pages of videos: pages with the player, and the scripts that embed it in other pages. */
@@ -61,7 +61,7 @@ export function createPlayer({
   isPublished,
   isRecorded,
   chaptersOf,
-  assets = createAssets({ log }),
+  assets = createPlayerAssets({ log }),
 }: PlayerOptions): Player {
   const prefix = `${base}/embed/`;
   const isAccountHost = createAccountHostCheck(domain);

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Assets } from "./assets.ts";
+import type { PlayerAssets } from "./assets.ts";
 import { contentPolicy } from "./content-policy.ts";
 import { folderAbove, pageDocument } from "./document.ts";
 import type { UploadPageConfig } from "./upload-config.ts";
 
 export async function serveUploadPage(
-  assets: Assets,
+  assets: PlayerAssets,
   request: IncomingMessage,
   response: ServerResponse,
   { secure, ...page }: UploadPageConfig & { secure: boolean },

@@ -81,7 +81,7 @@ export const RETRY_MS: readonly number[] = [
 export const WEBHOOK_ATTEMPTS = RETRY_MS.length + 1;
 
 /** Delay before attempt n + 1, with n starting at 1. */
-export const retryDelay = (attempt: number): number => RETRY_MS[Math.min(attempt, RETRY_MS.length) - 1]!;
+export const webhookRetryDelay = (attempt: number): number => RETRY_MS[Math.min(attempt, RETRY_MS.length) - 1]!;
 
 /**
  * Normalizes the URL of a webhook. Host names are resolved and checked at each delivery; IP addresses that are not

@@ -4,7 +4,7 @@ import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import { localSweeps, type Db, type Jobs, type JobWorker, type Secrets, type Sweeps } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { newVideo, showVideo, type StreamUrls, type Video } from "../videos/index.ts";
-import { attempt, WEBHOOK_ATTEMPTS, isSuccess, retryDelay, webhookUrl } from "./attempt.ts";
+import { attempt, WEBHOOK_ATTEMPTS, isSuccess, webhookRetryDelay, webhookUrl } from "./attempt.ts";
 import type { WebhookDelivery, WebhookEndpoint, Webhooks, WebhookTopic } from "./types.ts";
 import { createWebhooksTable, type EndpointRow } from "./webhooks-table.ts";
 
@@ -262,7 +262,7 @@ export function createWebhooks({
     start() {
       worker ??= jobs.work(
         WEBHOOK_JOB,
-        { concurrency: MAX_CONCURRENT_DELIVERIES, leaseMs: LEASE_MS, backoff: retryDelay },
+        { concurrency: MAX_CONCURRENT_DELIVERIES, leaseMs: LEASE_MS, backoff: webhookRetryDelay },
         async ({ payload }, { signal }) => {
           const delivery = await table.delivery((payload as { delivery: string }).delivery);
           if (delivery?.status !== "waiting") return;

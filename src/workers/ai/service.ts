@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { messageOf, UserError, type Log } from "../../kernel/index.ts";
-import { readJsonBody, sendError, sendJson } from "../bindings/http.ts";
+import { readJsonBody, sendBindingError, sendJson } from "../bindings/http.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import { toAiResponse, aiErrorText } from "./response.ts";
 import { aiErrors } from "./errors.ts";
@@ -75,7 +75,7 @@ export function createAiService({
       } catch (err) {
         if (!(err instanceof UserError) && !response.destroyed)
           log.error({ err, script: script.name }, `ai: model run failed: ${messageOf(err)}`);
-        await sendError(request, response, err);
+        await sendBindingError(request, response, err);
       }
     },
   };

@@ -30,7 +30,11 @@ const DRAIN_LIMIT = 50 * 1024 * 1024;
  * Sends a UserError with its message and code; hides the details of internal errors from the worker. The response is
  * sent after the request has been read, see drain().
  */
-export async function sendError(request: IncomingMessage, response: ServerResponse, err: unknown): Promise<void> {
+export async function sendBindingError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  err: unknown,
+): Promise<void> {
   if (response.headersSent) return void response.destroy();
   await drain(request, DRAIN_LIMIT);
   if (err instanceof UserError) return sendJson(response, err.entry.http, { error: err.message, code: err.code });

@@ -1,21 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assert as checkProperty, integer, property } from "fast-check";
-import { bucketOf, quantile, timeOf } from "./histogram.ts";
+import { bucketOfDuration, quantile, durationOfBucket } from "./histogram.ts";
 
 test("a time differs from the middle of its bucket by at most five percent", () => {
   checkProperty(
     property(integer({ min: 1, max: 3_600_000_000 }), (us) => {
-      assert.ok(Math.abs(timeOf(bucketOf(us)) - us) <= 0.05 * us, `${us}: ${timeOf(bucketOf(us))}`);
+      assert.ok(
+        Math.abs(durationOfBucket(bucketOfDuration(us)) - us) <= 0.05 * us,
+        `${us}: ${durationOfBucket(bucketOfDuration(us))}`,
+      );
     }),
   );
-  assert.deepEqual([bucketOf(0), timeOf(0)], [0, 0]);
+  assert.deepEqual([bucketOfDuration(0), durationOfBucket(0)], [0, 0]);
 });
 
 test("a quantile is the time that the given share of the invocations did not exceed", () => {
   const histogram = new Map<number, number>();
   for (let us = 1000; us <= 100_000; us += 1000) {
-    const bucket = bucketOf(us);
+    const bucket = bucketOfDuration(us);
     histogram.set(bucket, (histogram.get(bucket) ?? 0) + 1);
   }
   for (const [share, us] of [

@@ -4,10 +4,10 @@
  */
 const GROWTH = Math.log(1.1);
 
-export const bucketOf = (us: number): number => (us < 1 ? 0 : 1 + Math.floor(Math.log(us) / GROWTH));
+export const bucketOfDuration = (us: number): number => (us < 1 ? 0 : 1 + Math.floor(Math.log(us) / GROWTH));
 
 /** Returns the middle of a bucket, in microseconds. */
-export const timeOf = (bucket: number): number => (bucket === 0 ? 0 : Math.exp((bucket - 0.5) * GROWTH));
+export const durationOfBucket = (bucket: number): number => (bucket === 0 ? 0 : Math.exp((bucket - 0.5) * GROWTH));
 
 /** Counts by bucket. */
 export type Histogram = ReadonlyMap<number, number>;
@@ -24,7 +24,7 @@ export function quantile(histogram: Histogram, share: number): number | null {
   const buckets = [...histogram].sort(([a], [b]) => a - b);
   for (const [bucket, count] of buckets) {
     seen += count;
-    if (seen >= wanted) return timeOf(bucket);
+    if (seen >= wanted) return durationOfBucket(bucket);
   }
-  return timeOf(buckets.at(-1)![0]);
+  return durationOfBucket(buckets.at(-1)![0]);
 }

@@ -11,7 +11,7 @@ import {
 } from "../../store/index.ts";
 import type { Invocation, InvocationOutcome, WorkerRuntime, WorkerUsage } from "../runtime/port.ts";
 import { createMetricsTable, type InvocationCell, type InvocationColumn } from "./metrics-table.ts";
-import { bucketOf, type Histogram } from "./histogram.ts";
+import { bucketOfDuration, type Histogram } from "./histogram.ts";
 
 /** Metrics of a group of invocations. Times in microseconds. */
 export interface InvocationSums {
@@ -140,7 +140,7 @@ export function createInvocationMetrics({
     const wallUs = Math.max(0, Math.round(wallMs * 1000));
     cell.wallUs += wallUs;
     cell.maxWallUs = Math.max(cell.maxWallUs, wallUs);
-    increase(cell.wallTimes, bucketOf(wallUs), 1);
+    increase(cell.wallTimes, bucketOfDuration(wallUs), 1);
   }
 
   function onUsage(usage: WorkerUsage) {
@@ -150,7 +150,7 @@ export function createInvocationMetrics({
       const cell = cellOf(usage, outcome);
       cell.cpuUs += us * count;
       cell.maxCpuUs = Math.max(cell.maxCpuUs, us);
-      increase(cell.cpuTimes, bucketOf(us), count);
+      increase(cell.cpuTimes, bucketOfDuration(us), count);
     }
   }
 

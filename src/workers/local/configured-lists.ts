@@ -1,4 +1,4 @@
-import type { Page, PageRequest } from "../../kernel/index.ts";
+import { pageOf } from "../../kernel/index.ts";
 import type { Bindings } from "../bindings/bindings.ts";
 import type { D1Database } from "../bindings/d1/index.ts";
 import type { KvNamespace } from "../bindings/kv/index.ts";
@@ -68,7 +68,3 @@ export function withConfiguredLists({ kv, r2, d1 }: Storage, configured: () => r
 }
 
 const UNKNOWN_DATE = new Date(0);
-
-export function pageOf<Item>(items: readonly Item[], { page, perPage }: PageRequest): Page<Item> {
-  return { items: items.slice((page - 1) * perPage, page * perPage), total: items.length };
-}

@@ -1,4 +1,4 @@
-import type { Basics, PageRequest } from "../../kernel/index.ts";
+import { type Basics, type PageRequest, pageOf } from "../../kernel/index.ts";
 import type { Store } from "../../store/index.ts";
 import type { Analytics } from "../bindings/analytics/index.ts";
 import type { Bindings } from "../bindings/bindings.ts";
@@ -6,8 +6,8 @@ import type { Queues, QueueMessages } from "../queues/index.ts";
 import type { WorkerRuntime } from "../runtime/port.ts";
 import type { Scripts } from "../scripts/port.ts";
 import { createTails, type Tails } from "../tails/index.ts";
-import { pageOf, withConfiguredLists } from "./configured-lists.ts";
-import { producersOf, scriptOf, type LocalOwner, type LocalWorker } from "./local-worker.ts";
+import { withConfiguredLists } from "./configured-lists.ts";
+import { producersOf, toLocalScript, type LocalOwner, type LocalWorker } from "./local-worker.ts";
 
 interface LocalPlatformDeps {
   store: Pick<Store, "db" | "events">;
@@ -49,7 +49,7 @@ export function createLocalPlatform(
   lifecycle.onStop("tails of invocations", stopTails);
   const scripts = () =>
     workers()
-      .map((worker) => scriptOf(worker, owner, startedAt))
+      .map((worker) => toLocalScript(worker, owner, startedAt))
       .sort((a, b) => (a.name < b.name ? -1 : 1));
 
   return {

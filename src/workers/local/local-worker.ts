@@ -26,7 +26,7 @@ export interface LocalOwner {
 }
 
 /** Returns a local worker as a script of the account, without stored versions. */
-export function scriptOf(
+export function toLocalScript(
   { name, bindings, build, builtAt, compatibilityDate, compatibilityFlags, tailConsumers, hasAssets }: LocalWorker,
   { account, user }: LocalOwner,
   startedAt: Date,

@@ -9,7 +9,7 @@ type WithScripts = ObjectTables & {
 type Tables = Kysely<ObjectTables>;
 
 /** Resolves with the namespaces of one worker, in order of creation. */
-export async function namespacesOf(tables: Tables, scriptId: string): Promise<ObjectNamespace[]> {
+export async function listScriptNamespaces(tables: Tables, scriptId: string): Promise<ObjectNamespace[]> {
   const rows = await tables
     .selectFrom("worker_object_namespaces")
     .select(["id", "class_name", "sqlite"])

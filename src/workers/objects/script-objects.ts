@@ -10,7 +10,7 @@ import {
   type FindForeignNamespace,
 } from "./bindings.ts";
 import { objectErrors } from "./errors.ts";
-import { deleteNamespaces, findForeignNamespace, namespacesOf, replaceNamespaces } from "./namespaces-table.ts";
+import { deleteNamespaces, findForeignNamespace, listScriptNamespaces, replaceNamespaces } from "./namespaces-table.ts";
 import { planObjects, type ObjectPlan } from "./migration-plan.ts";
 import type { ObjectMigrations, ScriptObjects } from "./port.ts";
 import type { ObjectTables } from "./schema.ts";
@@ -84,7 +84,7 @@ export function createScriptObjects({ db, ids, log, storage, isRemote = false }:
 
   return {
     async plan({ scriptId, account, script, tag, bindings, migrations, isDeployed }) {
-      const currentNamespaces = await namespacesOf(tables, scriptId);
+      const currentNamespaces = await listScriptNamespaces(tables, scriptId);
       const plan = planObjects({ currentNamespaces, tag, migrations, isDeployed, newId: () => ids.hex() });
       const usesObjects =
         plan.namespaces.length > 0 || bindings.some(({ type }) => type === "durable_object_namespace");
@@ -107,7 +107,7 @@ export function createScriptObjects({ db, ids, log, storage, isRemote = false }:
         );
     },
     async resolveVersion({ account, scriptId, script, bindings }) {
-      const namespaces = await namespacesOf(tables, scriptId);
+      const namespaces = await listScriptNamespaces(tables, scriptId);
       const currentBindings = await currentObjectBindings(bindings, foreignNamespaceFinder(account));
       if (isRemote)
         return { bindings: bindOwnAsForeign(currentBindings, { scriptId, script, namespaces }), objects: undefined };
@@ -117,7 +117,7 @@ export function createScriptObjects({ db, ids, log, storage, isRemote = false }:
       };
     },
     async checkDeployment({ id, name }, versions) {
-      const namespaces = await namespacesOf(tables, id);
+      const namespaces = await listScriptNamespaces(tables, id);
       if (namespaces.length > 0 && versions.length > 1) throw objectErrors.gradualDeployment({ script: name });
       for (const binding of versions.flatMap(({ bindings }) => bindings)) {
         if (binding.type !== "durable_object_namespace" || binding.script_name !== undefined) continue;

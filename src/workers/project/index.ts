@@ -5,7 +5,7 @@ export { compileRouting } from "../assets/site/routing.ts";
 export { watchedFiles } from "./bundle/build-command.ts";
 export { RATE_LIMIT_NAMESPACE } from "./config/field-types.ts";
 export { type Bundler, type BundlerOptions, type ProjectBuild, createBundler } from "./bundle/bundler.ts";
-export { NEWEST_COMPATIBILITY_DATE, hasNodeCompat, isoDate } from "./config/compatibility.ts";
+export { NEWEST_COMPATIBILITY_DATE, hasNodeCompat } from "./config/compatibility.ts";
 export { readDotEnvFiles } from "./config/dot-env.ts";
 export { CONFIG_NAMES } from "./config/find.ts";
 export { derivedName } from "./config/local-ids.ts";

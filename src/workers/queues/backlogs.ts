@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Backlog, MessagesTable } from "./messages-table.ts";
 import type { QueueMetrics } from "./port.ts";
-import type { MessageRow } from "./schema.ts";
+import type { QueueMessageRow } from "./schema.ts";
 
 /** Minimum time for which a count is reused, short enough for clients not to notice. */
 const MIN_FRESH_MS = 1000;
@@ -44,7 +44,7 @@ export function createBacklogs({ table, clock }: { table: Pick<MessagesTable, "b
         oldestMessage: entry.oldest === undefined ? undefined : new Date(entry.oldest),
       };
     },
-    addMessages(queue: string, rows: readonly Pick<MessageRow, "size" | "sent_at">[]): void {
+    addMessages(queue: string, rows: readonly Pick<QueueMessageRow, "size" | "sent_at">[]): void {
       const entry = entries.get(queue);
       if (entry === undefined) return;
       for (const { size, sent_at } of rows) {

@@ -3,7 +3,7 @@ import type { Events } from "../../store/index.ts";
 import type { MessagesTable } from "./messages-table.ts";
 import type { Consumer, Queue, Queues } from "./port.ts";
 import { QUEUES_TOPIC } from "./queues.ts";
-import type { MessageRow } from "./schema.ts";
+import type { QueueMessageRow } from "./schema.ts";
 
 /** Handles messages whose retries are exhausted. */
 export interface DeadLetters {
@@ -15,7 +15,7 @@ export interface DeadLetters {
     queue: Queue,
     consumer: Pick<Consumer, "deadLetterQueue" | "maxRetries">,
     token: string,
-    rows: readonly MessageRow[],
+    rows: readonly QueueMessageRow[],
   ): Promise<number>;
 }
 
@@ -52,6 +52,6 @@ export const createDeadLetters = ({ table, queues, events, clock, log }: DeadLet
 });
 
 /** Returns the column values of a message that is redelivered after `delay` seconds. */
-export const retryColumns = (now: number, delay: number): Pick<MessageRow, "due_at"> => ({
+export const retryColumns = (now: number, delay: number): Pick<QueueMessageRow, "due_at"> => ({
   due_at: now + delay * 1000,
 });

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { QueueOutcome } from "../runtime/port.ts";
 import { decideBatch } from "./decide.ts";
-import type { MessageRow } from "./schema.ts";
+import type { QueueMessageRow } from "./schema.ts";
 
 const rowsOf = (...attempts: number[]) =>
-  attempts.map((count, i) => ({ id: `m${i}`, attempts: count })) as unknown as MessageRow[];
+  attempts.map((count, i) => ({ id: `m${i}`, attempts: count })) as unknown as QueueMessageRow[];
 const outcomeOf = (fields: Partial<QueueOutcome>) =>
   ({ outcome: "ok", ackAll: false, acks: [], retries: [], ...fields }) as QueueOutcome;
 

@@ -1,13 +1,13 @@
 import type { QueueOutcome } from "../runtime/port.ts";
 import type { Consumer } from "./port.ts";
-import type { MessageRow } from "./schema.ts";
+import type { QueueMessageRow } from "./schema.ts";
 
 interface BatchDecision {
   acknowledged: string[];
   /** Ids of messages to redeliver, by delay in seconds. */
   retried: Map<number, string[]>;
   /** Messages whose retries are exhausted. */
-  deadLettered: MessageRow[];
+  deadLettered: QueueMessageRow[];
 }
 
 /**
@@ -17,7 +17,7 @@ interface BatchDecision {
  */
 export function decideBatch(
   { outcome, ackAll, retryAll, acks, retries }: QueueOutcome,
-  rows: readonly MessageRow[],
+  rows: readonly QueueMessageRow[],
   { maxRetries, retryDelay = 0 }: Pick<Consumer, "maxRetries" | "retryDelay">,
 ): BatchDecision {
   const decision: BatchDecision = { acknowledged: [], retried: new Map(), deadLettered: [] };

@@ -1,6 +1,6 @@
 import { messageOf } from "../../kernel/index.ts";
 import type { Events } from "../../store/index.ts";
-import { startDelivery, type Delivery, type DeliveryDeps } from "./delivery.ts";
+import { startDelivery, type QueueDelivery, type DeliveryDeps } from "./delivery.ts";
 import { createFairSlots } from "./fair-slots.ts";
 import { QUEUES_TOPIC } from "./queues.ts";
 
@@ -39,7 +39,7 @@ export function createDeliveries({
 }: DeliveriesDeps): Deliveries {
   const { clock, log, queues } = deps;
   const stopAborter = new AbortController();
-  const runningDeliveries = new Map<string, Delivery>();
+  const runningDeliveries = new Map<string, QueueDelivery>();
   let wakeSignal = Promise.withResolvers<void>();
 
   const queueSlots = createFairSlots(maxQueues);

@@ -4,11 +4,11 @@ import { retryColumns, type DeadLetters } from "./dead-letters.ts";
 import { decideBatch } from "./decide.ts";
 import type { FairSlots } from "./fair-slots.ts";
 import { queueLimits } from "./limits.ts";
-import { messageOf } from "./messages.ts";
+import { toQueueMessage } from "./messages.ts";
 import type { MessagesTable } from "./messages-table.ts";
 import type { Queue, QueueMessages } from "./port.ts";
 import type { QueuesTable } from "./queues-table.ts";
-import type { MessageRow } from "./schema.ts";
+import type { QueueMessageRow } from "./schema.ts";
 import { queueOf } from "./settings.ts";
 
 export interface DeliveryDeps {
@@ -35,7 +35,7 @@ export interface DeliveryDeps {
 /**
  * Delivers the messages of one queue in this process until the queue has been empty for a while, or yields to others.
  */
-export interface Delivery {
+export interface QueueDelivery {
   /** Call this when the queue has new messages or changed settings. */
   wake(): void;
   readonly ended: Promise<void>;
@@ -49,7 +49,7 @@ const POLL_INTERVAL_MS = 1000;
 const START_RETRY_MS = 2000;
 const FAILURE_RETRY_MS = 1000;
 
-export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
+export function startDelivery(queueId: string, deps: DeliveryDeps): QueueDelivery {
   const { queues, table, messages, deadLetters, dispatch, clock, ids, log, stop, batchSlots, isAwaited } = deps;
   const { leaseMs = 30_000, yieldAfterMs = 5000 } = deps;
   const token = ids.hex();
@@ -118,7 +118,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   async function begin(current: Queue, size: number) {
     const batch = ids.hex();
     const now = clock.now();
-    let rows: MessageRow[] = [];
+    let rows: QueueMessageRow[] = [];
     try {
       rows = await table.claim(queueId, size, { token: batch, now, until: now + leaseMs });
     } finally {
@@ -143,7 +143,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
       });
   }
 
-  async function run(current: Queue, batch: string, claimedRows: MessageRow[]) {
+  async function run(current: Queue, batch: string, claimedRows: QueueMessageRow[]) {
     const consumer = current.consumer!;
     // The process crashed during the last delivery of these messages.
     const exhaustedRows = claimedRows.filter(({ attempts }) => attempts > consumer.maxRetries + 1);
@@ -152,7 +152,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
     if (rows.length === 0) return;
     const outcome = await dispatch(
       { account: current.account, script: consumer.script! },
-      { queue: current.name, messages: rows.map(messageOf), metrics: await messages.metrics(current) },
+      { queue: current.name, messages: rows.map(toQueueMessage), metrics: await messages.metrics(current) },
     );
     if (!outcome.started) {
       log.warn(
@@ -172,7 +172,7 @@ export function startDelivery(queueId: string, deps: DeliveryDeps): Delivery {
   }
 
   /** Returns messages to the queue without counting an attempt, because the handler did not receive them. */
-  const returnUndelivered = (batch: string, rows: readonly MessageRow[]) =>
+  const returnUndelivered = (batch: string, rows: readonly QueueMessageRow[]) =>
     Promise.all(
       [...Map.groupBy(rows, ({ attempts }) => attempts)].map(([attempts, groupRows]) =>
         table.release(

@@ -1,5 +1,5 @@
 import { prepareQuery, type Db } from "../../store/index.ts";
-import type { MessageRow, QueueTables } from "./schema.ts";
+import type { QueueMessageRow, QueueTables } from "./schema.ts";
 
 /** Queries for queue messages. These statements do all coordination, so any number of processes may run them. */
 export type MessagesTable = ReturnType<typeof createMessagesTable>;
@@ -40,7 +40,7 @@ export function createMessagesTable(db: Db) {
 
   return {
     /** Inserts all rows or none. */
-    async insert(rows: MessageRow[]): Promise<void> {
+    async insert(rows: QueueMessageRow[]): Promise<void> {
       await db.write(tables.insertInto("queue_messages").values(rows));
     },
 
@@ -57,7 +57,7 @@ export function createMessagesTable(db: Db) {
       queue: string,
       limit: number,
       { token, now, until }: { token: string; now: number; until: number },
-    ): Promise<MessageRow[]> {
+    ): Promise<QueueMessageRow[]> {
       const dueIds = ids
         .where("queue_id", "=", queue)
         .where("due_at", "<=", now)
@@ -104,7 +104,7 @@ export function createMessagesTable(db: Db) {
      * Returns messages to their queue, or moves them if `values` contains another queue. Resolves with the number of
      * messages that this token still leased.
      */
-    async release(token: string, messages: readonly string[], values: Partial<MessageRow>): Promise<number> {
+    async release(token: string, messages: readonly string[], values: Partial<QueueMessageRow>): Promise<number> {
       if (messages.length === 0) return 0;
       const { affected } = await db.write(
         tables
@@ -117,13 +117,13 @@ export function createMessagesTable(db: Db) {
     },
 
     /** Returns the message if this token still leases it. */
-    async findLeased(id: string, token: string): Promise<MessageRow | undefined> {
+    async findLeased(id: string, token: string): Promise<QueueMessageRow | undefined> {
       const query = tables.selectFrom("queue_messages").selectAll().where("id", "=", id).where("token", "=", token);
       return (await db.read(query))[0];
     },
 
     /** Returns messages in order without leasing them. */
-    peek: (queue: string, now: number, limit: number): Promise<MessageRow[]> =>
+    peek: (queue: string, now: number, limit: number): Promise<QueueMessageRow[]> =>
       db.read(
         tables
           .selectFrom("queue_messages")

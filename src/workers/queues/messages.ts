@@ -6,7 +6,7 @@ import { queueLimits } from "./limits.ts";
 import type { MessagesTable } from "./messages-table.ts";
 import type { NewMessage, QueueContentType, QueueMessage, QueueMessages } from "./port.ts";
 import { QUEUES_TOPIC } from "./queues.ts";
-import type { MessageRow } from "./schema.ts";
+import type { QueueMessageRow } from "./schema.ts";
 import { retryColumns, type DeadLetters } from "./dead-letters.ts";
 import type { QueuesTable } from "./queues-table.ts";
 
@@ -36,7 +36,7 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
       if (backlogBytes > queueLimits.backlogBytes)
         throw queueErrors.storageLimitExceeded({ queue: queue.name, size: backlogBytes });
       const now = clock.now();
-      const rows = messages.map(({ contentType, body, delay }): MessageRow => ({
+      const rows = messages.map(({ contentType, body, delay }): QueueMessageRow => ({
         id: nextId(now),
         queue_id: queue.id,
         content_type: contentType,
@@ -68,7 +68,7 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
       await deadLetters.move(queue, consumer, token, exhaustedRows);
       return claimedRows
         .filter((row) => !exhaustedRows.includes(row))
-        .map((row) => ({ ...messageOf(row), leaseId: leaseIdOf(row.id, token) }));
+        .map((row) => ({ ...toQueueMessage(row), leaseId: leaseIdOf(row.id, token) }));
     },
 
     async settle(queue, acks, retries) {
@@ -108,7 +108,7 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
       return { acknowledged: acknowledgedCount, retried: retriedCount, warnings };
     },
 
-    peek: async (queue, limit) => (await table.peek(queue.id, clock.now(), limit)).map(messageOf),
+    peek: async (queue, limit) => (await table.peek(queue.id, clock.now(), limit)).map(toQueueMessage),
 
     async purge({ id }) {
       const now = clock.now();
@@ -124,7 +124,7 @@ export function createQueueMessages({ table, queues, deadLetters, events, clock,
 const LEASE_ID = /^([0-9a-f]{32})\.([0-9a-f]{32})$/;
 const leaseIdOf = (id: string, token: string) => Buffer.from(`${id}.${token}`).toString("base64url");
 
-export const messageOf = ({ id, content_type, body, sent_at, attempts }: MessageRow): QueueMessage => ({
+export const toQueueMessage = ({ id, content_type, body, sent_at, attempts }: QueueMessageRow): QueueMessage => ({
   id,
   contentType: content_type as QueueContentType,
   body,

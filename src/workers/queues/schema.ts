@@ -5,7 +5,7 @@ import type { Migration } from "../../store/index.ts";
 export interface QueueTables {
   queues: QueueRow;
   queue_consumers: ConsumerRow;
-  queue_messages: MessageRow;
+  queue_messages: QueueMessageRow;
 }
 
 export interface QueueRow {
@@ -48,7 +48,7 @@ export interface ConsumerRow {
   owner_until: number;
 }
 
-export interface MessageRow {
+export interface QueueMessageRow {
   /** 32 hex digits that sort by time. */
   id: string;
   queue_id: string;

@@ -2,14 +2,14 @@ import type { Kysely } from "kysely";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
 import type { ScriptRename } from "../scripts/references.ts";
 import type { DomainFilter } from "./port.ts";
-import type { DomainRow, RoutingTables } from "./schema.ts";
+import type { DomainRow, WorkerRoutingTables } from "./schema.ts";
 
 export type DomainsTable = ReturnType<typeof createDomainsTable>;
 
 const FILTER_COLUMNS = { hostname: "hostname", script: "script", zone: "zone_id", zoneName: "zone_name" } as const;
 
 export function createDomainsTable(db: Db) {
-  const tables = db.tables<RoutingTables>();
+  const tables = db.tables<WorkerRoutingTables>();
   return {
     all: (limit: number): Promise<DomainRow[]> =>
       db.read(tables.selectFrom("worker_domains").selectAll().orderBy("hostname").limit(limit)),
@@ -31,7 +31,7 @@ export function createDomainsTable(db: Db) {
       return (await db.read(query.where("account_id", "=", account)))[0];
     },
     rename: (tx: Kysely<unknown>, { account, from, to }: ScriptRename) =>
-      (tx as unknown as Kysely<RoutingTables>)
+      (tx as unknown as Kysely<WorkerRoutingTables>)
         .updateTable("worker_domains")
         .set({ script: to })
         .where("account_id", "=", account)
@@ -48,7 +48,7 @@ export function createDomainsTable(db: Db) {
      */
     async change(upsertedRows: readonly DomainRow[], removedIds: readonly string[]): Promise<boolean> {
       try {
-        await db.transaction<RoutingTables, void>(async (tx) => {
+        await db.transaction<WorkerRoutingTables, void>(async (tx) => {
           const ids = [...removedIds, ...upsertedRows.map(({ id }) => id)];
           if (ids.length > 0) await tx.deleteFrom("worker_domains").where("id", "in", ids).execute();
           if (upsertedRows.length > 0)

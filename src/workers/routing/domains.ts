@@ -1,9 +1,9 @@
 import type { Ids } from "../../kernel/index.ts";
 import type { DomainsTable } from "./domains-table.ts";
-import { routingErrors } from "./errors.ts";
+import { workerRoutingErrors } from "./errors.ts";
 import { routingLimits } from "./limits.ts";
 import { hostOf } from "./pattern.ts";
-import type { CheckDomainAccess, Domain, Domains, RoutingZone, RoutingZones, WantedDomain } from "./port.ts";
+import type { CheckDomainAccess, WorkerDomain, Domains, RoutingZone, RoutingZones, WantedDomain } from "./port.ts";
 import type { DomainRow } from "./schema.ts";
 import { zoneFor } from "./zone-lookup.ts";
 
@@ -47,7 +47,7 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
     for (const { hostname: givenName, zoneId, zoneName, enabled = true, previewsEnabled = false } of domains) {
       const hostname = hostnameOf(givenName);
       if (plannedDomains.some(({ row }) => row.hostname === hostname))
-        throw routingErrors.badHostname({ hostname, reason: "it is listed twice" });
+        throw workerRoutingErrors.badHostname({ hostname, reason: "it is listed twice" });
       const zone = await zoneFor(zones, account, { host: hostname, zoneId, zoneName });
       const [existingRow] = await table.listByHostnames([hostname]);
       plannedDomains.push({
@@ -111,13 +111,14 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
         isOtherScript(domain) || (domain.existingRow !== undefined && domain.existingRow.script !== domain.row.script),
     );
     if (takenDomain !== undefined && (!override.origins || isOtherScript(takenDomain)))
-      throw routingErrors.domainTaken({
+      throw workerRoutingErrors.domainTaken({
         hostname: takenDomain.row.hostname,
         owner: isOtherScript(takenDomain) ? "another account" : `the Worker ${takenDomain.existingRow!.script}`,
       });
     const conflictingRows = await findConflicts(plannedDomains);
     const [conflict] = conflictingRows;
-    if (conflict !== undefined && !override.records) throw routingErrors.recordsExist({ hostname: conflict.hostname });
+    if (conflict !== undefined && !override.records)
+      throw workerRoutingErrors.recordsExist({ hostname: conflict.hostname });
     for (const zone of zonesOfRows(conflictingRows)) checkAccess(zone, "records");
     await checkLimits(plannedDomains);
   }
@@ -138,7 +139,7 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
         removedRows.map(({ id }) => id),
       ))
     )
-      throw routingErrors.domainTaken({ hostname: rows[0]!.hostname, owner: "another Worker" });
+      throw workerRoutingErrors.domainTaken({ hostname: rows[0]!.hostname, owner: "another Worker" });
     const changedZones = await findZones([...rows, ...previousRows]);
     try {
       for (const zone of changedZones) await publish(zone, options.override.records);
@@ -156,19 +157,19 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
     for (const [zone, zoneDomains] of groupByZone(plannedDomains)) {
       const addedCount = zoneDomains.filter(({ existingRow }) => existingRow === undefined).length;
       if ((await table.listByZone(zone.id)).length + addedCount > domainsPerZone)
-        throw routingErrors.tooManyRoutes({ owner: "zone", limit: domainsPerZone, what: "custom domains" });
+        throw workerRoutingErrors.tooManyRoutes({ owner: "zone", limit: domainsPerZone, what: "custom domains" });
     }
     if ((await table.all(perServer)).length + plannedDomains.length > perServer)
-      throw routingErrors.tooManyRoutes({ owner: "server", limit: perServer, what: "custom domains" });
+      throw workerRoutingErrors.tooManyRoutes({ owner: "server", limit: perServer, what: "custom domains" });
   }
 
   async function checkScript(account: string, script: string): Promise<void> {
-    if (!(await hasScript(account, script))) throw routingErrors.routeScriptMissing({ script });
+    if (!(await hasScript(account, script))) throw workerRoutingErrors.routeScriptMissing({ script });
   }
 
   async function requireDomain(account: string, id: string): Promise<DomainRow> {
     const row = await table.find(account, id);
-    if (row === undefined) throw routingErrors.domainMissing({ domain: id, account });
+    if (row === undefined) throw workerRoutingErrors.domainMissing({ domain: id, account });
     return row;
   }
 
@@ -226,7 +227,7 @@ export function createDomains({ table, zones, hasScript, onChange, ids }: Domain
 
 function hostnameOf(givenName: string): string {
   const fail = (reason: string) =>
-    routingErrors.badHostname({ hostname: JSON.stringify(givenName.slice(0, 200)), reason });
+    workerRoutingErrors.badHostname({ hostname: JSON.stringify(givenName.slice(0, 200)), reason });
   if (givenName.includes("*")) throw fail("it contains a wildcard");
   if (givenName.includes("/")) throw fail("it contains a path");
   if (givenName.includes(":")) throw fail("it contains a port");
@@ -254,7 +255,7 @@ const isModified = (previousRow: DomainRow, nextRow: DomainRow) =>
   previousRow.enabled !== nextRow.enabled ||
   previousRow.previews_enabled !== nextRow.previews_enabled;
 
-const domainOf = (row: DomainRow): Domain => ({
+const domainOf = (row: DomainRow): WorkerDomain => ({
   id: row.id,
   account: row.account_id,
   zone: row.zone_id,

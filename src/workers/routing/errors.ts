@@ -1,7 +1,7 @@
 import { defineErrors } from "../../kernel/index.ts";
 
 /** Errors of routes and custom domains. */
-export const routingErrors = defineErrors("routing", {
+export const workerRoutingErrors = defineErrors("routing", {
   badPattern: {
     code: 10022,
     http: 400,

@@ -1,8 +1,8 @@
 export { createHostOwners, type HostOwners } from "./host-owners.ts";
 export type {
   CheckDomainAccess,
-  Domain as WorkerDomain,
-  Route as WorkerRoute,
+  WorkerDomain,
+  WorkerRoute,
   RoutingZone,
   RoutingZones,
   WantedDomain,

@@ -1,5 +1,5 @@
 import { domainToASCII } from "node:url";
-import { routingErrors } from "./errors.ts";
+import { workerRoutingErrors } from "./errors.ts";
 import { routingLimits } from "./limits.ts";
 
 /**
@@ -22,7 +22,7 @@ export interface RoutePattern {
 /** Throws badPattern. */
 export function parsePattern(pattern: string): RoutePattern {
   const createPatternError = (reason: string) =>
-    routingErrors.badPattern({ pattern: JSON.stringify(pattern.slice(0, 200)), reason });
+    workerRoutingErrors.badPattern({ pattern: JSON.stringify(pattern.slice(0, 200)), reason });
   if (pattern.length > routingLimits.patternLength)
     throw createPatternError(`it has more than ${routingLimits.patternLength} characters`);
   if (/[\s\p{Cc}]/u.test(pattern)) throw createPatternError("it contains white space");

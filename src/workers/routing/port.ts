@@ -29,18 +29,18 @@ export interface WorkerRouting {
 }
 
 export interface Routes {
-  list(zone: string): Promise<Route[]>;
+  list(zone: string): Promise<WorkerRoute[]>;
   /** Resolves with the routes of a worker, with the names of their zones. */
-  listByScript(account: string, script: string): Promise<(Route & { zoneName: string })[]>;
+  listByScript(account: string, script: string): Promise<(WorkerRoute & { zoneName: string })[]>;
   /** Throws routeMissing. */
-  get(zone: string, id: string): Promise<Route>;
+  get(zone: string, id: string): Promise<WorkerRoute>;
   /**
    * If `script` is undefined, no worker runs for the pattern. Throws badPattern, outsideZone, othersZone,
    * routeScriptMissing, routeExists, tooManyRoutes.
    */
-  create(zone: string, route: { pattern: string; script: string | undefined }): Promise<Route>;
+  create(zone: string, route: { pattern: string; script: string | undefined }): Promise<WorkerRoute>;
   /** Throws routeMissing and the errors of create(). */
-  update(zone: string, id: string, route: { pattern: string; script: string | undefined }): Promise<Route>;
+  update(zone: string, id: string, route: { pattern: string; script: string | undefined }): Promise<WorkerRoute>;
   /** Throws routeMissing. */
   delete(zone: string, id: string): Promise<void>;
   /**
@@ -50,7 +50,11 @@ export interface Routes {
    */
   plan(account: string, script: string, patterns: readonly WantedRoute[]): Promise<RoutingZone[]>;
   /** Replaces all routes of the worker, or changes nothing. Throws the errors of plan() and create(). */
-  replace(account: string, script: string, patterns: readonly WantedRoute[]): Promise<(Route & { zoneName: string })[]>;
+  replace(
+    account: string,
+    script: string,
+    patterns: readonly WantedRoute[],
+  ): Promise<(WorkerRoute & { zoneName: string })[]>;
 }
 
 export interface WantedRoute {
@@ -59,7 +63,7 @@ export interface WantedRoute {
   zoneName?: string | undefined;
 }
 
-export interface Route {
+export interface WorkerRoute {
   /** 32 hex digits. */
   id: string;
   account: string;
@@ -71,11 +75,11 @@ export interface Route {
 
 export interface Domains {
   /** Ordered by host name. */
-  list(account: string, filter?: DomainFilter): Promise<Domain[]>;
+  list(account: string, filter?: DomainFilter): Promise<WorkerDomain[]>;
   /** Throws domainMissing. */
-  get(account: string, id: string): Promise<Domain>;
+  get(account: string, id: string): Promise<WorkerDomain>;
   /** Attaches a domain. If it belongs to another worker of the account, it is moved. Throws the errors of replace(). */
-  attach(account: string, script: string, domain: WantedDomain, checkAccess: CheckDomainAccess): Promise<Domain>;
+  attach(account: string, script: string, domain: WantedDomain, checkAccess: CheckDomainAccess): Promise<WorkerDomain>;
   /** Throws domainMissing. */
   detach(account: string, id: string, checkAccess: CheckDomainAccess): Promise<void>;
   /**
@@ -93,7 +97,7 @@ export interface Domains {
     domains: readonly WantedDomain[],
     override: { origins: boolean; records: boolean },
     checkAccess: CheckDomainAccess,
-  ): Promise<Domain[]>;
+  ): Promise<WorkerDomain[]>;
   /** Throws the errors of replace() without changing anything. The worker need not exist. */
   validate(
     account: string,
@@ -125,7 +129,7 @@ export interface WantedDomain {
   previewsEnabled?: boolean | undefined;
 }
 
-export interface Domain {
+export interface WorkerDomain {
   /** 32 hex digits. */
   id: string;
   account: string;
@@ -138,12 +142,12 @@ export interface Domain {
 }
 
 interface DomainPlan {
-  added: Domain[];
-  removed: Domain[];
+  added: WorkerDomain[];
+  removed: WorkerDomain[];
   /** `modified` is true if the domain belongs to another worker or its settings change. */
-  updated: (Domain & { modified: boolean })[];
+  updated: (WorkerDomain & { modified: boolean })[];
   /** Domains for which the zone has other DNS records. */
-  conflicting: Domain[];
+  conflicting: WorkerDomain[];
 }
 
 export interface RoutingZone {

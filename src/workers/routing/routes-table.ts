@@ -2,18 +2,18 @@ import type { Kysely } from "kysely";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
 import type { ScriptRename } from "../scripts/references.ts";
 import { routingLimits } from "./limits.ts";
-import type { RouteRow, RoutingTables } from "./schema.ts";
+import type { RouteRow, WorkerRoutingTables } from "./schema.ts";
 
 export type RoutesTable = ReturnType<typeof createRoutesTable>;
 
-type RoutingDb = Kysely<RoutingTables>;
+type RoutingDb = Kysely<WorkerRoutingTables>;
 /** `taken` is the existing route with the same pattern. */
 export type WriteResult = "written" | "missing" | "zone full" | "server full" | { taken: RouteRow };
 
 const { routesPerZone, perServer } = routingLimits;
 
 export function createRoutesTable(db: Db) {
-  const tables = db.tables<RoutingTables>();
+  const tables = db.tables<WorkerRoutingTables>();
 
   const findByPattern = (from: RoutingDb, { zone_id, pattern_key }: RouteRow) =>
     from
@@ -34,10 +34,10 @@ export function createRoutesTable(db: Db) {
   /** Retries once after a concurrent insertion of the same pattern; the second attempt finds it. */
   async function write(work: (tx: RoutingDb) => Promise<WriteResult>): Promise<WriteResult> {
     try {
-      return await db.transaction<RoutingTables, WriteResult>(work);
+      return await db.transaction<WorkerRoutingTables, WriteResult>(work);
     } catch (err) {
       if (!isUniqueViolation(err)) throw err;
-      return db.transaction<RoutingTables, WriteResult>(work);
+      return db.transaction<WorkerRoutingTables, WriteResult>(work);
     }
   }
 
@@ -115,7 +115,7 @@ export function createRoutesTable(db: Db) {
     deleteByScript: (account: string, script: string) =>
       db.write(tables.deleteFrom("worker_routes").where("account_id", "=", account).where("script", "=", script)),
     rename: (tx: Kysely<unknown>, { account, from, to }: ScriptRename) =>
-      (tx as unknown as Kysely<RoutingTables>)
+      (tx as unknown as Kysely<WorkerRoutingTables>)
         .updateTable("worker_routes")
         .set({ script: to })
         .where("account_id", "=", account)

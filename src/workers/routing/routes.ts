@@ -1,8 +1,8 @@
 import type { Ids } from "../../kernel/index.ts";
-import { routingErrors } from "./errors.ts";
+import { workerRoutingErrors } from "./errors.ts";
 import { routingLimits } from "./limits.ts";
 import { isWithinZone, parsePattern, patternKey } from "./pattern.ts";
-import type { Route, Routes, RoutingZone, RoutingZones, WantedRoute } from "./port.ts";
+import type { WorkerRoute, Routes, RoutingZone, RoutingZones, WantedRoute } from "./port.ts";
 import type { RoutesTable, WriteResult } from "./routes-table.ts";
 import type { RouteRow } from "./schema.ts";
 import { checkClosestZone, zoneFor } from "./zone-lookup.ts";
@@ -19,14 +19,14 @@ interface RoutesDeps {
 export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesDeps): Routes {
   async function requireZone(id: string): Promise<RoutingZone> {
     const zone = await zones.find(id);
-    if (zone === undefined) throw routingErrors.zoneMissing({ name: id });
+    if (zone === undefined) throw workerRoutingErrors.zoneMissing({ name: id });
     return zone;
   }
 
   /** Throws badPattern, outsideZone. */
   function createRow(zone: RoutingZone, id: string, pattern: string, script: string | undefined): RouteRow {
     const parsed = parsePattern(pattern);
-    if (!isWithinZone(parsed.host, zone.name)) throw routingErrors.outsideZone({ pattern, zone: zone.name });
+    if (!isWithinZone(parsed.host, zone.name)) throw workerRoutingErrors.outsideZone({ pattern, zone: zone.name });
     return {
       id,
       account_id: zone.account,
@@ -38,26 +38,27 @@ export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesD
   }
 
   async function checkScript(account: string, script: string | undefined): Promise<void> {
-    if (script !== undefined && !(await hasScript(account, script))) throw routingErrors.routeScriptMissing({ script });
+    if (script !== undefined && !(await hasScript(account, script)))
+      throw workerRoutingErrors.routeScriptMissing({ script });
   }
 
   function checkResult(result: WriteResult, { id, zone_id }: Pick<RouteRow, "id" | "zone_id">): void {
     if (result === "written") return;
-    if (result === "missing") throw routingErrors.routeMissing({ route: id, zone: zone_id });
+    if (result === "missing") throw workerRoutingErrors.routeMissing({ route: id, zone: zone_id });
     if (result === "zone full")
-      throw routingErrors.tooManyRoutes({ owner: "zone", limit: routingLimits.routesPerZone, what: "routes" });
+      throw workerRoutingErrors.tooManyRoutes({ owner: "zone", limit: routingLimits.routesPerZone, what: "routes" });
     if (result === "server full")
-      throw routingErrors.tooManyRoutes({ owner: "server", limit: routingLimits.perServer, what: "routes" });
+      throw workerRoutingErrors.tooManyRoutes({ owner: "server", limit: routingLimits.perServer, what: "routes" });
     throw routeExistsError(result.taken);
   }
 
   async function requireRoute(zone: string, id: string): Promise<RouteRow> {
     const row = await table.find(zone, id);
-    if (row === undefined) throw routingErrors.routeMissing({ route: id, zone });
+    if (row === undefined) throw workerRoutingErrors.routeMissing({ route: id, zone });
     return row;
   }
 
-  async function withZoneNames(rows: readonly RouteRow[]): Promise<(Route & { zoneName: string })[]> {
+  async function withZoneNames(rows: readonly RouteRow[]): Promise<(WorkerRoute & { zoneName: string })[]> {
     const names = new Map<string, string>();
     for (const { zone_id } of rows)
       if (!names.has(zone_id)) names.set(zone_id, (await zones.find(zone_id))?.name ?? "");
@@ -102,7 +103,7 @@ export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesD
       return routeOf(row);
     },
     async delete(zone, id) {
-      if (!(await table.delete(zone, id))) throw routingErrors.routeMissing({ route: id, zone });
+      if (!(await table.delete(zone, id))) throw workerRoutingErrors.routeMissing({ route: id, zone });
       await onChange();
     },
     async plan(account, script, patterns) {
@@ -125,11 +126,11 @@ export function createRoutes({ table, zones, hasScript, onChange, ids }: RoutesD
 }
 
 const routeExistsError = ({ pattern, script }: RouteRow) =>
-  routingErrors.routeExists({ pattern, owner: script === null ? "no Worker" : `the Worker ${script}` });
+  workerRoutingErrors.routeExists({ pattern, owner: script === null ? "no Worker" : `the Worker ${script}` });
 
 const keyOf = ({ zone_id, pattern_key }: RouteRow) => `${zone_id} ${pattern_key}`;
 
-const routeOf = ({ id, account_id, zone_id, pattern, script }: RouteRow): Route => ({
+const routeOf = ({ id, account_id, zone_id, pattern, script }: RouteRow): WorkerRoute => ({
   id,
   account: account_id,
   zone: zone_id,

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Migration } from "../../store/index.ts";
 
-export interface RoutingTables {
+export interface WorkerRoutingTables {
   worker_routes: RouteRow;
   worker_domains: DomainRow;
 }

@@ -1,4 +1,4 @@
-import { routingErrors } from "./errors.ts";
+import { workerRoutingErrors } from "./errors.ts";
 import { hostOf, isWithinZone } from "./pattern.ts";
 import type { RoutingZone, RoutingZones } from "./port.ts";
 
@@ -15,7 +15,7 @@ export async function zoneFor(
   const zone = zoneId === undefined ? await zones.findEnclosing(name ?? host) : await zones.find(zoneId);
   const hasRequestedName = name === undefined || zone?.name === name;
   if (zone?.account !== account || !hasRequestedName || !isWithinZone(host, zone.name))
-    throw routingErrors.zoneMissing({
+    throw workerRoutingErrors.zoneMissing({
       name: zoneId === undefined ? (zoneName ?? host) : `${host} with the id ${zoneId}`,
     });
   if (zoneId !== undefined || name !== undefined) await checkClosestZone(zones, account, host);
@@ -32,5 +32,5 @@ export async function checkClosestZone(
   host: string,
 ): Promise<void> {
   const zone = await zones.findEnclosing(host);
-  if (zone !== undefined && zone.account !== account) throw routingErrors.othersZone({ host, zone: zone.name });
+  if (zone !== undefined && zone.account !== account) throw workerRoutingErrors.othersZone({ host, zone: zone.name });
 }

@@ -3,7 +3,7 @@ import { chmodSync, chownSync } from "node:fs";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { messageOf, type Log } from "../../kernel/index.ts";
-import { readJsonBody, sendError } from "../bindings/http.ts";
+import { readJsonBody, sendBindingError } from "../bindings/http.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import type { WorkerScript } from "../scripts/script.ts";
 import { SERVICE_HEADER, TAIL_SERVICE } from "./capnp.ts";
@@ -74,7 +74,7 @@ export async function startBindingServer({
       if (name !== TAIL_SERVICE) onCall();
       handle(request, response).catch((err: unknown) => {
         log.error({ err, script: script.name, binding: name }, `workers: binding failed: ${messageOf(err)}`);
-        return sendError(request, response, err);
+        return sendBindingError(request, response, err);
       });
     },
   );

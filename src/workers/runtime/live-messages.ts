@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { UserError, messageOf, type Ids, type Log } from "../../kernel/index.ts";
 import type { MailBuilderFields, EmailSendResult } from "../ports.ts";
 import { drain } from "../bindings/body.ts";
-import { readJsonBody, sendError, sendJson } from "../bindings/http.ts";
+import { readJsonBody, sendBindingError, sendJson } from "../bindings/http.ts";
 import type { InboundMail, MailActions } from "./port.ts";
 
 /**
@@ -89,7 +89,7 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
         sendJson(response, 200, await handleAction(message.actions, request));
       } catch (err) {
         if (!(err instanceof UserError)) log.error({ err }, `workers: message action failed: ${messageOf(err)}`);
-        await sendError(request, response, err);
+        await sendBindingError(request, response, err);
       }
     },
   };

@@ -23,7 +23,7 @@ const DEFAULT_LIMITS: BodyMemoryLimits = { total: 32 * 1024 * 1024, perAccount: 
  * Limits the memory for XML bodies of concurrent requests. Requests above the limit are rejected instead of queued:
  * while waiting they would hold the data already received.
  */
-export function createBodyMemory({ total, perAccount }: BodyMemoryLimits = DEFAULT_LIMITS) {
+export function createXmlBodyMemory({ total, perAccount }: BodyMemoryLimits = DEFAULT_LIMITS) {
   const byAccount = new Map<string, number>();
   let totalHeld = 0;
   return {

@@ -48,7 +48,7 @@ const ACCEPTED_HEADER_VALUES: Record<string, readonly string[]> = {
 };
 
 /** Rejects headers that would otherwise be silently ignored. Throws headerNotImplemented. */
-export function checkHeaders(headers: Headers): void {
+export function checkRequestHeaders(headers: Headers): void {
   const refuse = (header: string, value: string) =>
     s3Errors.headerNotImplemented({ header, value: value.slice(0, 100) });
   for (const header of UNSUPPORTED_HEADERS) {

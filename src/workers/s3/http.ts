@@ -9,8 +9,8 @@ import { makeInert } from "../runtime/response-headers.ts";
 import { corsHeaders, preflightHeaders } from "../bucket-settings/index.ts";
 import { parseS3Address, parseS3Host, type S3Address, type S3Endpoints } from "./address.ts";
 import { createS3Authenticator, type FindS3Key } from "./authenticate.ts";
-import { createBodyMemory, type BodyMemoryLimits } from "./body-memory.ts";
-import { bucketOf, type S3Response, type S3RequestContext, type S3Deps } from "./request-context.ts";
+import { createXmlBodyMemory, type BodyMemoryLimits } from "./body-memory.ts";
+import { resolveBucket, type S3Response, type S3RequestContext, type S3Deps } from "./request-context.ts";
 import { s3ErrorOf, s3Errors } from "./errors.ts";
 import { operationOf } from "./operations/index.ts";
 import { collectBody, s3Body } from "./payload.ts";
@@ -55,7 +55,7 @@ export function createS3HttpHandler({
   ...deps
 }: S3HttpHandlerOptions): S3HttpHandler {
   const authenticate = createS3Authenticator({ findKey, clock: deps.clock, failures });
-  const memory = createBodyMemory(bodyMemory);
+  const memory = createXmlBodyMemory(bodyMemory);
 
   async function respond(request: IncomingMessage, address: S3Address, target: RequestTarget): Promise<S3Response> {
     const method = request.method!;
@@ -91,7 +91,7 @@ export function createS3HttpHandler({
         throw s3Errors.accessDenied({ why: `the token needs the permission Workers R2 Storage ${access}` });
     };
     const name = address.bucket;
-    const bucket = name === undefined ? undefined : await bucketOf({ account, address }, deps, name);
+    const bucket = name === undefined ? undefined : await resolveBucket({ account, address }, deps, name);
     const requireAll = (accessKey: typeof key) => {
       if (name === undefined) return;
       // A key that is limited to some buckets must not reveal which other buckets exist.
@@ -138,7 +138,7 @@ export function createS3HttpHandler({
   /** Resolves with the CORS policy of the bucket. Undefined if the address has no bucket, or the bucket no policy. */
   async function corsPolicyOf({ account = "", bucket, jurisdiction }: S3Address) {
     if (bucket === undefined) return undefined;
-    const s3Bucket = await bucketOf(
+    const s3Bucket = await resolveBucket(
       { account, address: { account, bucket, jurisdiction, key: undefined } },
       deps,
       bucket,

@@ -45,7 +45,7 @@ export interface S3Response {
 }
 
 /** Resolves with the bucket in the path. Throws noSuchBucket. */
-export async function bucketOf(
+export async function resolveBucket(
   { account, address: { jurisdiction } }: Pick<S3RequestContext, "account" | "address">,
   { bucketList }: S3Deps,
   name: string,
@@ -54,7 +54,7 @@ export async function bucketOf(
   return jurisdiction === undefined || bucket?.jurisdiction === jurisdiction ? bucket : undefined;
 }
 
-export const bucketRefOf = ({ account }: Pick<S3RequestContext, "account">, { id, name }: R2Bucket): BucketRef => ({
+export const toBucketRef = ({ account }: Pick<S3RequestContext, "account">, { id, name }: R2Bucket): BucketRef => ({
   id,
   account,
   name,

@@ -12,7 +12,7 @@ import {
   sha256Hex,
   signingKey,
   signRequest,
-  type Scope,
+  type CredentialScope,
 } from "../../protocol/aws-sigv4/index.ts";
 import { migrate, openSqlite } from "../../store/index.ts";
 import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
@@ -147,7 +147,7 @@ export function sign({
   host = "",
 }: TestRequest): { target: string; headers: Record<string, string> } {
   const time = `${new Date(signedAt).toISOString().replace(/[-:]/g, "").slice(0, 15)}Z`;
-  const scope: Scope = { day: time.slice(0, 8), region: "auto", service };
+  const scope: CredentialScope = { day: time.slice(0, 8), region: "auto", service };
   const length = { "content-length": String(Buffer.byteLength(body)) };
   const credential = `${accessKeyId}/${scope.day}/auto/${service}/aws4_request`;
   const [path = "/", query = ""] = pathAndQuery.split("?", 2);

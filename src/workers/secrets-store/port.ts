@@ -9,10 +9,14 @@ export type SecretScope = (typeof SECRET_SCOPES)[number];
  */
 export interface SecretsStore {
   /** Throws badName, storeNameTaken, tooManyStores. */
-  createStore(account: string, name: string): Promise<Store>;
-  stores(account: string, page: PageRequest, order?: ListOrder<"name" | "created" | "modified">): Promise<Page<Store>>;
+  createStore(account: string, name: string): Promise<SecretStore>;
+  stores(
+    account: string,
+    page: PageRequest,
+    order?: ListOrder<"name" | "created" | "modified">,
+  ): Promise<Page<SecretStore>>;
   /** Throws storeMissing. */
-  store(account: string, id: string): Promise<Store>;
+  store(account: string, id: string): Promise<SecretStore>;
   /** With `force`, also deletes its secrets. Throws storeMissing, storeNotEmpty. */
   deleteStore(account: string, id: string, options?: { force?: boolean }): Promise<void>;
 
@@ -55,7 +59,7 @@ export interface ListOrder<Field extends string> {
   direction?: "asc" | "desc" | undefined;
 }
 
-export interface Store {
+export interface SecretStore {
   /** 32 hex digits. */
   id: string;
   account: string;

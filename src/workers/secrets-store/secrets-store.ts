@@ -3,7 +3,7 @@ import type { Db, Secrets } from "../../store/index.ts";
 import { checkSecretContent, checkName, checkNewSecrets } from "./checks.ts";
 import { secretsStoreErrors } from "./errors.ts";
 import { secretsStoreLimits } from "./limits.ts";
-import type { NewSecret, ListOrder, SecretScope, SecretsStore, Store, StoredSecret } from "./port.ts";
+import type { NewSecret, ListOrder, SecretScope, SecretsStore, SecretStore, StoredSecret } from "./port.ts";
 import type { SecretRow, StoreRow } from "./schema.ts";
 import { createSecretsTable, type SecretMetadataRow } from "./secrets-table.ts";
 
@@ -138,7 +138,7 @@ const scopesOf = ({ scopes }: Pick<SecretRow, "scopes">) => scopes.split(",") as
 /** Removes NUL characters, which PostgreSQL rejects in text. */
 const storableText = (text: string) => text.replaceAll("\0", "");
 
-const storeOf = ({ id, account_id, name, created_at, modified_at }: StoreRow): Store => ({
+const storeOf = ({ id, account_id, name, created_at, modified_at }: StoreRow): SecretStore => ({
   id,
   account: account_id,
   name,

@@ -1,5 +1,5 @@
 import { messageOf, type Log } from "../../kernel/index.ts";
-import { readJsonBody, sendError, sendJson } from "../bindings/http.ts";
+import { readJsonBody, sendBindingError, sendJson } from "../bindings/http.ts";
 import type { BindingServices } from "../bindings/service.ts";
 import type { SecretsStore } from "./port.ts";
 
@@ -27,7 +27,7 @@ export function createSecretsStoreService({
           { err, script: script.name, binding: name },
           `secrets store: failed to read a secret: ${messageOf(err)}`,
         );
-        await sendError(request, response, err);
+        await sendBindingError(request, response, err);
       }
     },
   };

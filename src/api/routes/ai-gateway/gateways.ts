@@ -9,7 +9,7 @@ import {
   newGatewayBody,
   GATEWAY_READ_OPTIONS,
   settingsBody,
-  settingsOf,
+  toGatewaySettings,
   shownGateway,
   GATEWAY_WRITE_OPTIONS,
   type AiGatewayRouteDeps,
@@ -43,7 +43,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
       result: gatewayShape,
     },
     async ({ params, body }) =>
-      respond(shownGateway(await gateways.create(params.account_id!, body.id, settingsOf(body)))),
+      respond(shownGateway(await gateways.create(params.account_id!, body.id, toGatewaySettings(body)))),
   ),
   route(
     {
@@ -68,7 +68,7 @@ export const gatewayRoutes = ({ gateways, origin }: AiGatewayRouteDeps): Route[]
     },
     async ({ params, body }) => {
       const [account, id] = [params.account_id!, params.gateway_id!];
-      const settings = settingsOf(body, await gateways.get(account, id));
+      const settings = toGatewaySettings(body, await gateways.get(account, id));
       return respond(shownGateway(await gateways.update(account, id, settings)));
     },
   ),

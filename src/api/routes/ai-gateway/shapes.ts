@@ -60,7 +60,7 @@ export const settingsBody = z.object(settingsFields);
 export const newGatewayBody = z.object({ id: z.string(), ...settingsFields });
 
 /** Returns the settings in a body; those that it omits come from `current`. Throws unsupportedSetting. */
-export function settingsOf(
+export function toGatewaySettings(
   body: z.output<typeof settingsBody>,
   current: AiGatewaySettings = defaultAiGatewaySettings,
 ): AiGatewaySettings {

@@ -13,7 +13,7 @@ import { migrate, openSqlite } from "../../../store/index.ts";
 import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import { unrestrictedCaller, startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
 import { activityRoutes } from "./activity.ts";
-import { queueRoutes } from "./queue.ts";
+import { outboundQueueRoutes } from "./queue.ts";
 
 /** Helpers for the tests of the log and the queue. */
 
@@ -87,7 +87,7 @@ export async function start(
         zoneAccount: async () => TEST_ACCOUNT,
         operator: async () => operator,
       }),
-      ...queueRoutes({ queue, operator: async () => operator }),
+      ...outboundQueueRoutes({ queue, operator: async () => operator }),
     ],
     ...(caller !== undefined && { caller }),
     ...(allowed !== undefined && {

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { Clock } from "../../../kernel/index.ts";
+import { type Clock, utcDay } from "../../../kernel/index.ts";
 import { inspectSpf, type DmarcReporting, type StatisticsRequest } from "../../../mail/index.ts";
 import { txtText } from "../../../protocol/dns/index.ts";
 import { isSpf } from "../../../protocol/spf/index.ts";
@@ -142,9 +142,8 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
 
 /** Throws badRequest for a period that ends before it begins. */
 function requestOf({ since, until, domain: name, limit }: z.output<typeof period>, now: number): StatisticsRequest {
-  const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
-  const last = until ?? dayOf(now);
-  const first = since ?? dayOf(Date.parse(last) - (DEFAULT_DAYS - 1) * DAY_MS);
+  const last = until ?? utcDay(now);
+  const first = since ?? utcDay(Date.parse(last) - (DEFAULT_DAYS - 1) * DAY_MS);
   if (first > last) throw apiErrors.badRequest({ reason: `since (${first}) is later than until (${last})` });
   return { since: first, until: last, domain: name, limit };
 }

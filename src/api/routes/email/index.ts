@@ -6,7 +6,7 @@ import { activityRoutes } from "./activity.ts";
 import { emailAnalyticsRoutes } from "./analytics.ts";
 import { emailAuthRoutes } from "./auth.ts";
 import { doctorRoutes, type DoctorDeps } from "./doctor.ts";
-import { queueRoutes } from "./queue.ts";
+import { outboundQueueRoutes } from "./queue.ts";
 import { emailRoutingRoutes } from "./routing.ts";
 import { emailSendingRoutes } from "./sending.ts";
 
@@ -61,5 +61,5 @@ export const emailRoutes = (
     operator,
   }),
   ...emailAnalyticsRoutes({ activity, clock }),
-  ...queueRoutes({ queue, operator }),
+  ...outboundQueueRoutes({ queue, operator }),
 ];

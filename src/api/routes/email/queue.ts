@@ -100,7 +100,7 @@ const showMessage = ({
 });
 
 /** Outgoing mail: queued and failed messages, their reasons, and actions. Each recipient is a separate entry. */
-export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
+export function outboundQueueRoutes({ queue, operator }: QueueDeps): Route[] {
   const isOperator = async (account: string) => (await operator()) === account;
 
   /** Throws outboundNotFound, also if the message belongs to another account. */

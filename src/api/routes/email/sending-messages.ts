@@ -1,4 +1,4 @@
-import { readDraft, REST_FIELDS, sendText, type Sending, type Spool } from "../../../mail/index.ts";
+import { readDraft, REST_FIELDS, sendTextMessage, type Sending, type Spool } from "../../../mail/index.ts";
 import { respond, route, type Route } from "../../operation.ts";
 import { sendErrors, toSendError } from "./sending-errors.ts";
 import { limitsSchema, sendBody, sendRawBody, sentSchema, showLimits, showSent } from "./sending-schemas.ts";
@@ -73,7 +73,7 @@ export const sendingMessagesRoutes = ({ sending, spool }: SendingMessagesDeps): 
         });
       return respond(
         showSent(
-          await sendText(
+          await sendTextMessage(
             { sending, spool },
             { account: params.account_id!, from: body.from, to: body.recipients, text: body.mime_message },
           ),

@@ -1,3 +1,4 @@
+import { utcDay } from "../../../kernel/index.ts";
 /** Input and output format of a column's values. */
 type ColumnType = "text" | "address" | "time" | "date" | "flag" | "number";
 
@@ -24,7 +25,7 @@ export function renderedValue({ type }: Pick<DatasetColumn<string>, "type">, val
     case "time":
       return new Date(value as number).toISOString().replace(".000Z", "Z");
     case "date":
-      return new Date(value as number).toISOString().slice(0, 10);
+      return utcDay(value as number);
     case "flag":
       return Number(value);
     case "number":

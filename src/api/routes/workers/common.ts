@@ -9,7 +9,7 @@ import type {
   WorkerRouting,
 } from "../../../workers/index.ts";
 import { workerErrors } from "../../../workers/index.ts";
-import type { Clock, PageRequest, Page } from "../../../kernel/index.ts";
+import type { Clock } from "../../../kernel/index.ts";
 import { apiErrors } from "../../errors.ts";
 import type { Call } from "../../operation.ts";
 import { workerRouteErrors } from "./errors.ts";
@@ -82,12 +82,6 @@ export const domainAccessOf =
     if (!caller.allows(permission, { zone: id, account }))
       throw apiErrors.notAllowed({ permission: JSON.stringify(permission) });
   };
-
-/** One page of a complete list. */
-export const pageOf = <Item>(items: readonly Item[], { page, perPage }: PageRequest): Page<Item> => ({
-  items: items.slice((page - 1) * perPage, page * perPage),
-  total: items.length,
-});
 
 /** True if a query flag is set: `?force=true`. */
 export const isOn = (value: string | undefined): boolean => value === "true" || value === "1";

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { pageOf } from "../../../kernel/index.ts";
 import type { WantedDomain, WorkerDomain } from "../../../workers/index.ts";
 import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
@@ -6,7 +7,6 @@ import {
   isOn,
   accountAndScript,
   domainAccessOf,
-  pageOf,
   WORKER_READ_OPTIONS,
   SCRIPT,
   WORKERS,

@@ -10,7 +10,7 @@ import { recordVersionRoutes } from "./record-versions.ts";
 import { routeRoutes } from "./routes.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { scriptRoutes } from "./scripts.ts";
-import { secretRoutes } from "./secrets.ts";
+import { workerSecretRoutes } from "./secrets.ts";
 import { serviceRoutes } from "./services.ts";
 import { settingRoutes } from "./settings.ts";
 import { subdomainRoutes } from "./subdomain.ts";
@@ -23,7 +23,7 @@ export const workerRoutes = (deps: WorkerRoutesDeps): Route[] => [
   ...versionRoutes(deps),
   ...assetRoutes(deps),
   ...deploymentRoutes(deps),
-  ...secretRoutes(deps),
+  ...workerSecretRoutes(deps),
   ...settingRoutes(deps),
   ...subdomainRoutes(deps),
   ...serviceRoutes(deps),

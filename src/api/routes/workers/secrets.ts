@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { pageOf } from "../../../kernel/index.ts";
 import { workerErrors } from "../../../workers/index.ts";
 import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
@@ -6,7 +7,6 @@ import { authorOf } from "./author.ts";
 import {
   ENVIRONMENT_PATH,
   accountAndScript,
-  pageOf,
   WORKER_READ_OPTIONS,
   SCRIPT,
   WORKER_WRITE_OPTIONS,
@@ -32,7 +32,7 @@ const urlEncodedQuery = z.object({ url_encoded: z.string().optional() });
  * Secrets of the newest version; a change creates and deploys a new version. Also available under the service's
  * environment for older clients.
  */
-export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
+export const workerSecretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
   [SCRIPT, ENVIRONMENT_PATH].flatMap((path) => {
     const suffix = path === SCRIPT ? "" : "-of-environment";
     return [

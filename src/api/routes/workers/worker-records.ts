@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { pageOf } from "../../../kernel/index.ts";
 import {
   MAX_TAIL_CONSUMERS,
   workerErrors,
@@ -9,7 +10,7 @@ import {
 import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
-import { pageOf, WORKER_READ_OPTIONS, WORKERS, WORKER_WRITE_OPTIONS, type WorkerRoutesDeps } from "./common.ts";
+import { WORKER_READ_OPTIONS, WORKERS, WORKER_WRITE_OPTIONS, type WorkerRoutesDeps } from "./common.ts";
 import { observability, shownObservability } from "./setting-fields.ts";
 import { nullResult } from "./shapes.ts";
 

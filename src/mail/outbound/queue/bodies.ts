@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { utcDay } from "../../../kernel/index.ts";
 import type { ObjectStore } from "../../../store/index.ts";
 import { closeStream } from "../../messages/index.ts";
 import { createBodyInspector, type BodyProperties } from "./facts.ts";
@@ -118,8 +119,6 @@ async function* resumeBody(leadingPieces: Uint8Array[], rest: AsyncGenerator<Uin
   yield* rest;
 }
 
-export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
-
-const keyOf = ({ id, createdAt }: BodyName) => `${PREFIX}${dayOf(createdAt)}/${id}.eml`;
+const keyOf = ({ id, createdAt }: BodyName) => `${PREFIX}${utcDay(createdAt)}/${id}.eml`;
 
 const idOf = (key: string): string => key.slice(key.lastIndexOf("/") + 1, -".eml".length);

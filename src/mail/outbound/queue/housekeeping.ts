@@ -1,6 +1,6 @@
-import type { Clock, Log } from "../../../kernel/index.ts";
+import { type Clock, type Log, utcDay } from "../../../kernel/index.ts";
 import type { Sweeps } from "../../../store/index.ts";
-import { dayOf, type Bodies } from "./bodies.ts";
+import { type Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";
 import type { MessagePosition, QueueTable } from "./queue-table.ts";
 import type { RecipientRow } from "./migrations.ts";
@@ -107,7 +107,7 @@ export function createHousekeeping({
   }
 
   async function sweepBodies() {
-    const today = dayOf(clock.now() - 24 * HOUR_MS);
+    const today = utcDay(clock.now() - 24 * HOUR_MS);
     const deleted = await bodies.sweep(
       today,
       async (ids) =>

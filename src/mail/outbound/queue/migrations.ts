@@ -101,7 +101,7 @@ const lookupsMigration: Migration = {
   },
 };
 
-export const queueMigrations: Migration[] = [queueMigration, ownSendersMigration, lookupsMigration];
+export const outboundQueueMigrations: Migration[] = [queueMigration, ownSendersMigration, lookupsMigration];
 
 export interface MessageRow {
   id: string;

@@ -17,7 +17,7 @@ interface ListFilter {
 export type MessagePosition = Pick<MessageRow, "created_at" | "id">;
 
 /** A message to insert; includes `body` if it is small. */
-export interface NewMessage {
+export interface NewMessageRows {
   message: MessageRow;
   recipients: RecipientRow[];
   body: Uint8Array | undefined;
@@ -61,7 +61,7 @@ export function createQueueTable(db: Db, commits: GroupCommitter) {
   }
 
   return {
-    insert: ({ message, recipients, body: octets }: NewMessage): Promise<void> =>
+    insert: ({ message, recipients, body: octets }: NewMessageRows): Promise<void> =>
       commits.writeAtomically([
         insertMessage(message),
         ...(octets === undefined ? [] : [insertBody({ message_id: message.id, body: octets })]),

@@ -7,7 +7,7 @@ import type { RecipientResult } from "../types.ts";
 import type { Bodies } from "./bodies.ts";
 import type { MessageRow, RecipientRow, RecipientState } from "./migrations.ts";
 import type { Pause, PausesTable } from "./pauses-table.ts";
-import type { NewMessage, QueueTable } from "./queue-table.ts";
+import type { NewMessageRows, QueueTable } from "./queue-table.ts";
 
 /** A recipient of a queued message, as shown to users. */
 export interface QueuedRecipient {
@@ -52,7 +52,7 @@ interface EnqueueResult {
   rejected: RecipientResult[];
 }
 
-export interface Queue {
+export interface OutboundQueue {
   /** Resolves when everything is on disk. Throws UserError (queueFull, noRecipients, senderInvalid), StoreError. */
   enqueue(mail: Outbound, options?: { replies?: ReadonlyMap<string, RecipientResult> }): Promise<EnqueueResult>;
   get(id: string): Promise<{ message: QueuedMessage; recipients: QueuedRecipient[] } | undefined>;
@@ -97,7 +97,7 @@ interface QueueDeps {
   /** Marks a message as done if its last recipient is done. */
   markFinished: (messageId: string) => Promise<void>;
   isFull: () => Promise<{ waiting: number; limit: number } | undefined>;
-  insert: (rows: NewMessage) => Promise<void>;
+  insert: (rows: NewMessageRows) => Promise<void>;
   lifetimeMs: number;
   /** Milliseconds to wait after attempt n, starting with 1. */
   backoff: (attempt: number) => number;
@@ -105,7 +105,7 @@ interface QueueDeps {
 
 const MAX_PAGE = 1000;
 
-export function createQueue(deps: QueueDeps): Queue {
+export function createQueue(deps: QueueDeps): OutboundQueue {
   const { table, bodies, clock, ids, trace, notifyRunners } = deps;
   /** Ordered by arrival, so that concurrent rows are neighbours in every index and a commit writes fewer pages. */
   const nextId = (now: number) => now.toString(16).padStart(12, "0") + ids.hex().slice(12);

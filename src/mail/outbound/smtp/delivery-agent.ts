@@ -21,7 +21,7 @@ import { SessionFailure, sessionFailure } from "./failure.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { isTooManyRecipients, reply } from "./replies.ts";
 import { createNextHopRoutes } from "./routes.ts";
-import { hopName, type Session, type SessionTarget } from "./session.ts";
+import { hopName, type DeliverySession, type SessionTarget } from "./session.ts";
 import { createTargets } from "./targets.ts";
 import { DEFAULT_TIMEOUTS, type SmtpTimeouts } from "./timeouts.ts";
 import { createSessionResults } from "./tls-results.ts";
@@ -112,7 +112,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
     domain: string,
     target: SessionTarget,
     signal: AbortSignal,
-  ): Promise<{ session: Session; reused: boolean }> {
+  ): Promise<{ session: DeliverySession; reused: boolean }> {
     try {
       const acquired = await pool.acquire(target, signal);
       tlsResults.established(domain, target, acquired.session);
@@ -148,7 +148,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
 
   /** Returns the message in a form that this server accepts (RFC 6152 3, RFC 6531 3.2). */
   async function fitBody(
-    { peer: host, extensions }: Session,
+    { peer: host, extensions }: DeliverySession,
     { body, own = false }: DeliveryRequest,
   ): Promise<{ ok: true; body: ReplayableBody } | { ok: false; reply: SmtpReply }> {
     const [eightBitMime, smtpUtf8] = [extensions.has("8BITMIME"), extensions.has("SMTPUTF8")];
@@ -164,7 +164,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
   }
 
   async function runSession(
-    session: Session,
+    session: DeliverySession,
     originalRequest: DeliveryRequest,
     to: EnvelopeRecipient[],
     signal: AbortSignal,
@@ -237,7 +237,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
 
   /** A connection failure in the second transaction must not discard the results of the first. */
   async function runSessionOrKeep(
-    session: Session,
+    session: DeliverySession,
     request: DeliveryRequest,
     group: EnvelopeRecipient[],
     smtputf8: boolean,

@@ -1,13 +1,13 @@
-import { openSession, type Session, type SessionOptions, type SessionTarget } from "./session.ts";
+import { openSession, type DeliverySession, type SessionOptions, type SessionTarget } from "./session.ts";
 
 export interface Pool {
   /**
    * Returns an idle session or a new one. `reused` is true for an idle one, whose connection may have died unnoticed.
    * Rejects with SessionFailure.
    */
-  acquire(target: SessionTarget, signal: AbortSignal): Promise<{ session: Session; reused: boolean }>;
+  acquire(target: SessionTarget, signal: AbortSignal): Promise<{ session: DeliverySession; reused: boolean }>;
   /** Keeps the session for the next message, unless it has reached its message limit. */
-  release(session: Session): void;
+  release(session: DeliverySession): void;
   close(): void;
 }
 
@@ -20,11 +20,11 @@ interface PoolOptions extends SessionOptions {
 }
 
 export function createPool(options: PoolOptions): Pool {
-  const idle = new Map<string, { session: Session; timer: NodeJS.Timeout }[]>();
+  const idle = new Map<string, { session: DeliverySession; timer: NodeJS.Timeout }[]>();
   let count = 0;
   let closed = false;
 
-  function takeIdle(key: string): Session | undefined {
+  function takeIdle(key: string): DeliverySession | undefined {
     const idleSessions = idle.get(key);
     for (let entry = idleSessions?.pop(); entry !== undefined; entry = idleSessions?.pop()) {
       clearTimeout(entry.timer);
@@ -36,7 +36,7 @@ export function createPool(options: PoolOptions): Pool {
     return undefined;
   }
 
-  function retire(key: string, session: Session) {
+  function retire(key: string, session: DeliverySession) {
     const idleSessions = idle.get(key) ?? [];
     const at = idleSessions.findIndex((entry) => entry.session === session);
     if (at === -1) return;

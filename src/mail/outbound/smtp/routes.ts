@@ -23,7 +23,7 @@ const CACHE_TTL_MS = 60_000;
 const MAX_CACHED = 1000;
 const NO_NAMES: ReadonlySet<string> = new Set();
 
-export type Routes = ReturnType<typeof createNextHopRoutes>;
+export type NextHopRoutes = ReturnType<typeof createNextHopRoutes>;
 
 /**
  * Routes with a short-lived cache. Hosts of equal preference keep their random order for that time, so that connections

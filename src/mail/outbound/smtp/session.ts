@@ -35,7 +35,7 @@ export interface SessionTarget extends NextHop {
 }
 
 /** An open connection that carries one message at a time. */
-export interface Session {
+export interface DeliverySession {
   readonly target: SessionTarget;
   /** For example, `mx1.example.com [192.0.2.1]:25`. */
   readonly peer: string;
@@ -77,7 +77,7 @@ export async function openSession(
   target: SessionTarget,
   options: SessionOptions,
   signal: AbortSignal,
-): Promise<Session> {
+): Promise<DeliverySession> {
   const { policy, auth } = target;
   const { timeouts, localAddress, ca, name } = options;
   const peer = hopName(target);
@@ -157,7 +157,7 @@ interface SessionDeps {
   extensions: Extensions;
 }
 
-function createSession({ channel, target, peer, timeouts, sendingIp, extensions }: SessionDeps): Session {
+function createSession({ channel, target, peer, timeouts, sendingIp, extensions }: SessionDeps): DeliverySession {
   const { keywords } = extensions;
   let sentCount = 0;
 

@@ -2,13 +2,13 @@ import type { SmtpReply } from "../../messages/index.ts";
 import type { DaneLookup, LocalHop, PolicyLookup, ReportedPolicy, SmartHost, TlsFailure, TlsPolicy } from "../types.ts";
 import type { NextHop } from "./next-hops.ts";
 import { reply } from "./replies.ts";
-import type { Routes } from "./routes.ts";
+import type { NextHopRoutes } from "./routes.ts";
 import type { SessionTarget } from "./session.ts";
 import { allowsHost } from "./tls-policy.ts";
 import { WRONG_HOST } from "./tls-results.ts";
 
 interface TargetsOptions {
-  routes: Routes;
+  routes: NextHopRoutes;
   smartHosts: SmartHost[];
   policyFor?: PolicyLookup | undefined;
   daneFor?: DaneLookup | undefined;

@@ -1,14 +1,14 @@
 import type { ReportedPolicy, TlsFailure, TlsResults } from "../types.ts";
 import type { SessionFailure } from "./failure.ts";
 import type { NextHop } from "./next-hops.ts";
-import type { Session, SessionTarget } from "./session.ts";
+import type { DeliverySession, SessionTarget } from "./session.ts";
 import { allowsHost } from "./tls-policy.ts";
 
 /** Records the result of each session once for each domain that uses it. */
 interface SessionResults {
   /** True if messages with this envelope sender are TLS reports. */
   isReport(from: string): boolean;
-  established(domain: string, target: SessionTarget, session: Session): void;
+  established(domain: string, target: SessionTarget, session: DeliverySession): void;
   /** Failures outside of TLS are not recorded. */
   failed(domain: string, target: SessionTarget, err: SessionFailure): void;
   /** Called if the policy excluded a host: no session was opened. */
@@ -19,7 +19,7 @@ export const WRONG_HOST: TlsFailure = { type: "validation-failure", reason: "the
 
 export function createSessionResults(results: TlsResults | undefined): SessionResults {
   /** One connection can carry mail for several domains with the same host. */
-  const recordedDomains = new WeakMap<Session, Set<string>>();
+  const recordedDomains = new WeakMap<DeliverySession, Set<string>>();
 
   function record(
     domain: string,
@@ -52,7 +52,7 @@ export function createSessionResults(results: TlsResults | undefined): SessionRe
 }
 
 /** A policy in mode "testing" is evaluated only here, because it stops no mail. */
-function failureOf({ type, mx }: ReportedPolicy, host: string, session: Session): TlsFailure | undefined {
+function failureOf({ type, mx }: ReportedPolicy, host: string, session: DeliverySession): TlsFailure | undefined {
   if (session.tls === undefined) return { type: "starttls-not-supported" };
   if (type !== "sts") return undefined;
   return allowsHost({ level: "verified", mx }, host) ? session.certificateFailure : WRONG_HOST;

@@ -6,7 +6,7 @@ const BATCH = 1000;
 const SINGLE_AT_ONCE = 16;
 
 /** Deletes objects. Ignores missing ones. */
-export async function deleteObjects(requests: S3Requests, keys: readonly string[]): Promise<void> {
+export async function deleteS3Objects(requests: S3Requests, keys: readonly string[]): Promise<void> {
   if (keys.length === 1) return deleteOne(requests, keys[0]!);
   for (let start = 0; start < keys.length; start += BATCH)
     await deleteBatch(requests, keys.slice(start, start + BATCH));

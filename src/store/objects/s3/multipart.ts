@@ -52,7 +52,7 @@ export const partBytesFor = (size: number): number => {
   return Math.max(PART_BYTES, Math.ceil(size / (MAX_PARTS - 1) / mebibyte) * mebibyte);
 };
 
-export function createMultipart(requests: S3Requests): Multipart {
+export function createS3Multipart(requests: S3Requests): Multipart {
   const { sdk, at, send, failure } = requests;
 
   async function complete(key: string, uploadId: string, etags: readonly string[], size: number): Promise<void> {

@@ -1,6 +1,6 @@
-import type { Spool } from "./spool.ts";
+import type { PartSpool } from "./spool.ts";
 
-type PartSource = Pick<Spool, "take"> & Partial<Pick<Spool, "recycle">>;
+type PartSource = Pick<PartSpool, "take"> & Partial<Pick<PartSpool, "recycle">>;
 
 /** Limits the number of parts that the uploads of a process hold in memory. */
 export interface PartSender {

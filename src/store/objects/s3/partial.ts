@@ -6,7 +6,7 @@ import type { PartialObject } from "../port.ts";
 import { isMissing } from "./errors.ts";
 import { copySource } from "./multipart.ts";
 import { headObject, openS3Object } from "./read.ts";
-import type { Spool } from "./spool.ts";
+import type { PartSpool } from "./spool.ts";
 import { putBytes, type S3WriteDeps } from "./write.ts";
 
 export interface S3PartialDeps extends S3WriteDeps {
@@ -126,7 +126,7 @@ async function append(
 }
 
 /** Stores the bytes of the spool, and advances the row in the order of the parts. */
-function createWriter(deps: S3PartialDeps, row: PartialRow, spool: Spool) {
+function createWriter(deps: S3PartialDeps, row: PartialRow, spool: PartSpool) {
   const { table, clock, multipart, parts, requests, remove } = deps;
   const { key, part_bytes: partBytes, writer } = row;
   /** The row as this writer last stored it. */

@@ -67,7 +67,7 @@ export async function headObject(
 }
 
 /** Returns the `version` of an ObjectHandle. */
-export const versionOf = (etag: string, size: number): string => `${etag.replaceAll('"', "")}-${size.toString(36)}`;
+export const versionOfEtag = (etag: string, size: number): string => `${etag.replaceAll('"', "")}-${size.toString(36)}`;
 
 function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first }: Head): OpenedS3Object {
   const { sdk, at, send, failure } = requests;
@@ -102,7 +102,7 @@ function handleOf(requests: S3Requests, key: string, { size, etag, bytes: first 
 
   return {
     size,
-    ...(etag !== undefined && { version: versionOf(etag, size) }),
+    ...(etag !== undefined && { version: versionOfEtag(etag, size) }),
     read(range) {
       const { start, end = size - 1 } = range ?? { start: 0 };
       const isValidRange =

@@ -9,10 +9,10 @@ import { createPartialsTable } from "../partials-table.ts";
 import type { ObjectStore } from "../port.ts";
 import type { S3Location } from "./address.ts";
 import { createS3Client } from "./client.ts";
-import { deleteObjects } from "./delete.ts";
+import { deleteS3Objects } from "./delete.ts";
 import { isMissing } from "./errors.ts";
 import { leaseDownload } from "./lease.ts";
-import { copySource, createMultipart, PART_BYTES } from "./multipart.ts";
+import { copySource, createS3Multipart, PART_BYTES } from "./multipart.ts";
 import { createPartSender } from "./part-sender.ts";
 import { createS3Partials } from "./partial.ts";
 import { headObject, openS3Object } from "./read.ts";
@@ -66,12 +66,12 @@ export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Object
   const { sdk, client } = await createS3Client(location, options);
   const requests = createS3Requests(location, { sdk, client }, createRequestMetrics(options.metrics));
   const { at, send } = requests;
-  const multipart = createMultipart(requests);
+  const multipart = createS3Multipart(requests);
   const write = { requests, multipart, parts: createPartSender(), createSpool: createSpools(() => temps.next()) };
   const table = createPartialsTable(db);
   const remove = async (key: string) => {
     try {
-      await deleteObjects(requests, [key]);
+      await deleteS3Objects(requests, [key]);
     } catch (err) {
       log.warn({ err, key }, "objects: failed to delete an object; the next sweep will retry");
     }
@@ -123,7 +123,7 @@ export async function openS3Objects(options: S3ObjectsOptions): Promise<S3Object
     },
     async delete(keys) {
       for (const key of keys) checkKey(key);
-      await deleteObjects(requests, keys);
+      await deleteS3Objects(requests, keys);
     },
     async removeEmptyFolders(prefix) {
       checkPrefix(prefix);

@@ -13,7 +13,7 @@ const [openAsync, closeAsync, readAsync, writeAsync] = [
 ];
 
 /** Collects the bytes of one part of a multipart upload. */
-export interface Spool {
+export interface PartSpool {
   readonly size: number;
   /** Appends a copy of the bytes. */
   write(bytes: Uint8Array): Promise<void>;
@@ -68,7 +68,7 @@ function createPartBuffers() {
 }
 
 /** Returns a function that creates spools. When their shared memory is used up, they use temporary files. */
-export function createSpools(tempFile: () => string, memoryBytes = MEMORY_BYTES): () => Spool {
+export function createSpools(tempFile: () => string, memoryBytes = MEMORY_BYTES): () => PartSpool {
   let sharedBytes = 0;
   const buffers = createPartBuffers();
 

@@ -5,15 +5,15 @@ import type { PutOptions, StoredObject } from "../port.ts";
 import { isPreconditionFailed, isUnsupported } from "./errors.ts";
 import { PART_BYTES, partBytesFor, type Multipart } from "./multipart.ts";
 import type { PartSender } from "./part-sender.ts";
-import { headObject, versionOf } from "./read.ts";
+import { headObject, versionOfEtag } from "./read.ts";
 import { BODY_TIMEOUT, type S3Requests } from "./requests.ts";
-import type { Spool } from "./spool.ts";
+import type { PartSpool } from "./spool.ts";
 
 export interface S3WriteDeps {
   requests: S3Requests;
   multipart: Multipart;
   parts: PartSender;
-  createSpool(): Spool;
+  createSpool(): PartSpool;
 }
 
 /** Maximum number of parts of one object that are sent concurrently. */
@@ -60,7 +60,7 @@ export async function putBytes(
     );
   try {
     const { ETag } = await put(ifAbsent ? { IfNoneMatch: "*" } : {});
-    return ETag === undefined ? {} : { version: versionOf(ETag, bytes.length) };
+    return ETag === undefined ? {} : { version: versionOfEtag(ETag, bytes.length) };
   } catch (err) {
     if (ifAbsent && isPreconditionFailed(err)) return { isExisting: true };
     if (!ifAbsent || !isUnsupported(err)) throw err;

@@ -1,6 +1,5 @@
 import type { LiveFragment, LiveRun } from "../fragments.ts";
-import type { LiveSegment } from "../timeline.ts";
-import type { CutSegment } from "./port.ts";
+import type { LiveSegment, CutSegment } from "../timeline.ts";
 import { createTrack, type SegmentCut, type LiveTrack, type TrackSegment } from "./track.ts";
 
 interface CutterDeps {

@@ -30,7 +30,12 @@ export interface SegmentSource {
   recent?: { of(rendition: string): readonly TrackSegment[] };
 }
 
-export function listOf({ timeline, recent }: SegmentSource, rendition: string, from = 0, to = Infinity): RenditionList {
+export function renditionListOf(
+  { timeline, recent }: SegmentSource,
+  rendition: string,
+  from = 0,
+  to = Infinity,
+): RenditionList {
   const inMemory = new Map((recent?.of(rendition) ?? []).map((segment) => [segment.n, segment]));
   const segments = timeline.segments
     .slice(from, to)

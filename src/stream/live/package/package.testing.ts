@@ -1,7 +1,7 @@
+import type { CutSegment } from "../timeline.ts";
 import type { LiveFragment, LiveRendition, LiveRun } from "../fragments.ts";
 import { createBroadcast } from "./broadcast.ts";
 import { mediaPlaylist, type PlaylistRange } from "./playlists.ts";
-import type { CutSegment } from "./port.ts";
 import { readPlaylist } from "./read-playlist.testing.ts";
 
 export const SOURCE: LiveRendition = {

@@ -6,14 +6,18 @@ import { checkBroadcastId } from "./marks.ts";
 import type { TrackSegment } from "./track.ts";
 import { waitFor } from "./waiting.ts";
 
-export interface StoredSegment extends Pick<Sendable, "size" | "read"> {
+export interface SendableSegment extends Pick<Sendable, "size" | "read"> {
   bytes(): Promise<Buffer>;
   version?: string;
 }
 
 interface LiveSegmentHandlerDeps {
   packages: { of(video: string): Broadcast | undefined };
-  stored(video: string, rendition: string, segmentOrRun: number | { run: string }): Promise<StoredSegment | undefined>;
+  stored(
+    video: string,
+    rendition: string,
+    segmentOrRun: number | { run: string },
+  ): Promise<SendableSegment | undefined>;
   hot: HotSegments;
 }
 

@@ -8,11 +8,10 @@ import type { Video } from "../../videos/video.ts";
 import { clip, runFfmpeg } from "../../../../test/support/media.ts";
 import { readFragments, readInit } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment, LiveRendition, RunSink } from "../fragments.ts";
-import type { LiveTimeline } from "../timeline.ts";
+import type { LiveTimeline, CutSegment } from "../timeline.ts";
 import { SMALL, AUDIO_RENDITION, SOURCE } from "./package.testing.ts";
 import { createLivePackages } from "./packages.ts";
 import { createLivePlayback } from "./playback.ts";
-import type { CutSegment } from "./port.ts";
 
 export const INPUT = "1".repeat(32);
 export const VIDEO = "2".repeat(32);

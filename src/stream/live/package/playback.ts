@@ -6,7 +6,7 @@ import type { SegmentLength } from "../../viewed/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { createLiveManifests } from "./manifests.ts";
 import type { LivePackagesModule } from "./packages.ts";
-import { createLiveSegmentHandler, type StoredSegment } from "./pieces.ts";
+import { createLiveSegmentHandler, type SendableSegment } from "./pieces.ts";
 import { createLiveSources } from "./sources.ts";
 import { createLiveLength } from "./watched.ts";
 
@@ -18,7 +18,11 @@ interface LivePlaybackDeps {
    */
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
   /** Returns a stored segment, or the init segment of a run. */
-  stored(video: string, rendition: string, segmentOrRun: number | { run: string }): Promise<StoredSegment | undefined>;
+  stored(
+    video: string,
+    rendition: string,
+    segmentOrRun: number | { run: string },
+  ): Promise<SendableSegment | undefined>;
   settings: { dvr_minutes: number };
   /** Captions of recordings. */
   captions?: TextTracks;

@@ -1,6 +1,13 @@
 import { type HlsPart, type LiveHlsSegment, type LowLatency, writeLivePlaylist } from "../../../protocol/hls/index.ts";
 import type { TrackPart } from "./track.ts";
-import { type ListedSegment, listOf, nextOf, type RenditionList, type SegmentSource, windowStart } from "./lists.ts";
+import {
+  type ListedSegment,
+  renditionListOf,
+  nextOf,
+  type RenditionList,
+  type SegmentSource,
+  windowStart,
+} from "./lists.ts";
 
 /** The range of a broadcast that a media playlist covers. */
 export interface PlaylistRange {
@@ -65,7 +72,7 @@ export function mediaPlaylist(
   const { targetDuration, partTarget } = settings;
   const { range } = extent;
   const from = firstOf(source, extent, settings);
-  const list = listOf(source, rendition, from, typeof range === "object" ? range.to + 1 : Infinity);
+  const list = renditionListOf(source, rendition, from, typeof range === "object" ? range.to + 1 : Infinity);
   const hasEnded = source.timeline.ended || typeof range === "object";
   // Also true at the end: a player with the first parts of the last segment does not load the remaining data from the
   // whole segment.
@@ -161,7 +168,7 @@ function lowLatencyOf(
         preloadHint: segmentUri(rendition, `${list.open.n}.${list.open.parts!.length}.m4s`, suffix),
       }),
     renditionReports: others.flatMap((otherRendition) => {
-      const otherList = listOf(source, otherRendition, from);
+      const otherList = renditionListOf(source, otherRendition, from);
       const lastPart = otherList.open?.parts?.length ?? 0;
       const lastSequence = nextOf(otherList, from) - (lastPart > 0 ? 0 : 1);
       return lastSequence < from

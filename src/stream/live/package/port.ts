@@ -1,5 +1,5 @@
 import type { LiveRun, RunSink } from "../fragments.ts";
-import type { LiveSegment, LiveTimeline } from "../timeline.ts";
+import type { LiveTimeline, CutSegment } from "../timeline.ts";
 
 /** Broadcasts that are packaged in this process. */
 export interface LivePackages {
@@ -28,12 +28,4 @@ export interface LivePackage {
   end(): void;
   /** Stops packaging in this process, although the broadcast may continue in another one. */
   stop(): void;
-}
-
-export interface CutSegment {
-  /** Id of its run. */
-  run: string;
-  segment: LiveSegment;
-  /** Fragments by rendition, unchanged. */
-  bytes: Readonly<Record<string, readonly Buffer[]>>;
 }

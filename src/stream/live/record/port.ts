@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import type { LiveRun, RunSink } from "../fragments.ts";
-import type { LiveSegment, LiveTimeline } from "../timeline.ts";
+import type { LiveTimeline, CutSegment } from "../timeline.ts";
 
 /** Stored broadcasts: timelines in tables, segments as objects (`liveSegmentKey`, `liveInitKey`). */
 export interface Recordings {
@@ -54,12 +54,4 @@ export interface Recording {
   settled(): Promise<void>;
   /** Stores the data passed so far, retrying for a few seconds if the store fails. Accepts no further data. */
   close(): Promise<void>;
-}
-
-/** A segment as cut by the packager. */
-export interface CutSegment {
-  /** Id of its run. */
-  run: string;
-  segment: LiveSegment;
-  bytes: Readonly<Record<string, readonly Buffer[]>>;
 }

@@ -7,8 +7,7 @@ import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { type Db, migrate, openSqlite, type ObjectStore } from "../../../store/index.ts";
 import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import type { LiveFragment, LiveRendition, LiveRun } from "../fragments.ts";
-import type { LiveSegment } from "../timeline.ts";
-import type { CutSegment } from "./port.ts";
+import type { LiveSegment, CutSegment } from "../timeline.ts";
 import { recordMigrations } from "./record-table.ts";
 import { createRecordings, type RecordingsDeps } from "./recordings.ts";
 

@@ -1,10 +1,10 @@
 import type { Clock, Log } from "../../../kernel/index.ts";
 import { isStoreError, type ObjectStore } from "../../../store/index.ts";
 import type { LiveFragment, LiveRun, RunSink } from "../fragments.ts";
-import { liveInitKey, liveSegmentKey, type LiveTimeline } from "../timeline.ts";
+import { liveInitKey, liveSegmentKey, type LiveTimeline, type CutSegment } from "../timeline.ts";
 import { type Journal, pageKey } from "./journal.ts";
 import { createPendingFragments } from "./pending.ts";
-import type { CutSegment, Recording } from "./port.ts";
+import type { Recording } from "./port.ts";
 import type { RecordTable } from "./record-table.ts";
 
 interface RecordingDeps {

@@ -40,7 +40,7 @@ export interface Peer {
   close(isClean?: boolean): void;
 }
 
-export interface Peers {
+export interface WebRtcPeers {
   /**
    * `isLocal`: a client on this machine. Publishers and viewers are counted separately, so neither can lock out the
    * other. Throws webrtcTooMany.
@@ -63,7 +63,7 @@ const MAX_PENDING_PEERS = 100;
  * WebRTC connections, on this machine's IP addresses or the configured ones. Uses ICE-lite (RFC 8445, 2.5): the server
  * sends nothing to an address that has not sent first.
  */
-export function createPeers({ settings, now = () => performance.now() }: PeersDeps): Peers {
+export function createPeers({ settings, now = () => performance.now() }: PeersDeps): WebRtcPeers {
   const peers = new Set<Peer>();
   const counts = { publish: 0, play: 0 };
   const pendingPeers = new Set<Peer>();

@@ -21,7 +21,7 @@ import {
 import { createFeeds, type Feed } from "./feed.ts";
 import { createNegotiation, type Negotiation } from "./negotiation.ts";
 import { readOffer, withStartBitrate } from "./offers.ts";
-import type { Peer, Peers } from "./peers.ts";
+import type { Peer, WebRtcPeers } from "./peers.ts";
 import { createReauthorization } from "./reauthorize.ts";
 
 export interface LiveWebrtcDeps {
@@ -71,7 +71,7 @@ const VERSIONS = { publish: "draft-ietf-wish-whip-06", play: "draft-murillo-whep
 /** Initial bitrate of a browser in kilobits per second. */
 const START_BITRATE = 2000;
 
-type Engine = typeof import("./engine.ts") & { peers: Peers };
+type Engine = typeof import("./engine.ts") & { peers: WebRtcPeers };
 
 interface Session {
   kind: "publish" | "play";
@@ -113,7 +113,7 @@ export function createLiveWebrtc(deps: LiveWebrtcDeps): LiveWebrtc {
   const stopListening = onInputChange?.(() => reauthorization.checkAll());
   const openSessions = new Map<string, Session>();
   let loading: Promise<Engine> | undefined;
-  let peers: Peers | undefined;
+  let peers: WebRtcPeers | undefined;
 
   const loadEngine = () =>
     (loading ??= import("./engine.ts").then((loaded) => {

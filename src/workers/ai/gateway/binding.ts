@@ -12,7 +12,7 @@ import type { AiGatewayLog, AiGateways, LogMetadata } from "./port.ts";
 import { AI_GATEWAY_PREFIX } from "./path.ts";
 import { WORKERS_AI } from "./providers.ts";
 import type { AiGatewayProxy, GatewayResponse } from "./proxy.ts";
-import { sendResponse } from "./send-response.ts";
+import { sendGatewayResponse } from "./send-response.ts";
 import type { GatewayStep } from "./step.ts";
 import { universalSteps } from "./universal.ts";
 
@@ -69,7 +69,7 @@ export function createAiGatewayBinding({ proxy, gateways, find, publicUrl }: AiG
   const methods: Record<string, (body: MethodBody, response: ServerResponse, account: string) => Promise<void>> = {
     async run({ id, data, headers }, response, account) {
       const steps = universalSteps(Buffer.from(JSON.stringify(data ?? null)), new Headers(headers));
-      await callProxy(account, id, steps, response, (answer) => sendResponse(response, answer));
+      await callProxy(account, id, steps, response, (answer) => sendGatewayResponse(response, answer));
     },
     async getLog({ id, log }, response, account) {
       sendJson(response, 200, bindingLog(await gateways.log(account, id, log)));

@@ -6,7 +6,7 @@ import { aiGatewayErrors } from "./errors.ts";
 import type { FindGateway } from "./lookup.ts";
 import { AI_GATEWAY_PREFIX } from "./path.ts";
 import type { AiGatewayProxy } from "./proxy.ts";
-import { sendResponse } from "./send-response.ts";
+import { sendGatewayResponse } from "./send-response.ts";
 import { universalSteps } from "./universal.ts";
 
 /** After this many bytes, the rest of a rejected request is not read. */
@@ -48,7 +48,7 @@ export function createAiGatewayHttp({ proxy, find, mayRun, log }: AiGatewayHttpD
     const client = new AbortController();
     response.once("close", () => client.abort());
     await proxy.call({ gateway, steps, isAuthenticated, signal: client.signal }, (answer) =>
-      sendResponse(response, answer),
+      sendGatewayResponse(response, answer),
     );
   }
 

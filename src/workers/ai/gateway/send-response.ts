@@ -6,7 +6,7 @@ import { aiStream } from "../stream.ts";
 import type { GatewayResponse } from "./proxy.ts";
 
 /** Sends a response of a provider; a native response is sent in the envelope of the Workers AI API. */
-export async function sendResponse(response: ServerResponse, answer: GatewayResponse): Promise<void> {
+export async function sendGatewayResponse(response: ServerResponse, answer: GatewayResponse): Promise<void> {
   const { status, headers, body, native } = answer;
   if (native !== undefined && native.stream && status < 300) return pipe(response, 200, headers, aiStream(body));
   if (native === undefined) return pipe(response, status, headers, body);

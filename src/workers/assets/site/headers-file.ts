@@ -1,5 +1,5 @@
 import { ASSET_LIMITS } from "../limits.ts";
-import { normalizeRuleUrl, ruleLines, type RuleProblem } from "./rule-file.ts";
+import { normalizeRuleUrl, readRuleLines, type RuleProblem } from "./rule-file.ts";
 
 export interface HeaderRule {
   source: string;
@@ -34,7 +34,7 @@ export function parseHeaders(text: string): { rules: HeaderRule[]; problems: Rul
   let rule: HeaderRule | undefined;
   /** True after an invalid source, whose headers are ignored. */
   let isSkipping = false;
-  for (const { line, text: content } of ruleLines(text, problems)) {
+  for (const { line, text: content } of readRuleLines(text, problems)) {
     const reportProblem = (message: string) => void problems.push({ line, message });
     if (/^(?:\/|\S+:\/\/)/.test(content)) {
       if (rules.length >= ASSET_LIMITS.headerRules) {

@@ -1,6 +1,6 @@
 import type { AssetsConfig } from "../config.ts";
 import { ASSET_LIMITS } from "../limits.ts";
-import { hasVariables, normalizeRuleUrl, ruleLines, type RuleProblem } from "./rule-file.ts";
+import { hasVariables, normalizeRuleUrl, readRuleLines, type RuleProblem } from "./rule-file.ts";
 
 export interface RedirectRule {
   from: string;
@@ -26,7 +26,7 @@ export function parseRedirects(
   const problems: RuleProblem[] = [];
   const seenSources = new Set<string>();
   const counts = { static: 0, dynamic: 0 };
-  for (const { line, text: rule } of ruleLines(text, problems)) {
+  for (const { line, text: rule } of readRuleLines(text, problems)) {
     const reportProblem = (message: string) => void problems.push({ line, message });
     const words = rule
       .replace(/\s#.*$/, "")

@@ -19,7 +19,7 @@ interface ResponseContext {
 const CACHE_CONTROL = "public, max-age=0, must-revalidate";
 
 /** Sends the response. Resolves when it has ended, even if the client disconnects. */
-export async function respond(resolved: ResolvedAsset | undefined, responseContext: ResponseContext): Promise<void> {
+export async function sendAsset(resolved: ResolvedAsset | undefined, responseContext: ResponseContext): Promise<void> {
   const { request, response, rules, filter } = responseContext;
   // An unread body would block the connection.
   request.resume();

@@ -10,7 +10,7 @@ export interface RuleProblem {
 export const hasVariables = (source: string): boolean => /\*|:[A-Za-z]/.test(source);
 
 /** Returns the lines of a rule file without blank lines and comments. Adds lines that are too long to `problems`. */
-export function ruleLines(text: string, problems: RuleProblem[]): { line: number; text: string }[] {
+export function readRuleLines(text: string, problems: RuleProblem[]): { line: number; text: string }[] {
   const { lineLength } = ASSET_LIMITS;
   return text.split("\n").flatMap((rawLine, index) => {
     const line = { line: index + 1, text: rawLine.trim() };

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AssetFiles } from "../files/port.ts";
 import { isServedByAssets, resolveAsset, type AssetRequest } from "./resolve.ts";
-import { respond, type HeaderFilter } from "./respond.ts";
+import { sendAsset, type HeaderFilter } from "./respond.ts";
 import type { AssetRouting } from "./routing.ts";
 
 /** The static assets of one worker. */
@@ -26,7 +26,7 @@ export function createAssetSite(currentSite: () => { files: AssetFiles; routing:
   const send = (request: IncomingMessage, response: ServerResponse, url: URL, filter: HeaderFilter) => {
     const { files, routing } = currentSite();
     const resolved = resolveAsset({ method: request.method ?? "GET", url }, files, routing);
-    return respond(resolved, { request, response, rules: routing.headersOf(url.hostname, url.pathname), filter });
+    return sendAsset(resolved, { request, response, rules: routing.headersOf(url.hostname, url.pathname), filter });
   };
   return {
     async handle(request, response, { hasWorker, filter = (headers) => headers }) {

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../kernel/index.ts";
 import type { Db, ObjectStore } from "../../../store/index.ts";
 import { pruneFiles, pruneManifests, referencedAssetObjects } from "./assets-table.ts";
-import { OBJECT_PREFIX } from "./object-prefix.ts";
+import { ASSET_OBJECT_PREFIX } from "./object-prefix.ts";
 import type { AssetTables } from "./schema.ts";
 import { pruneVersionAssets, type TablesWithVersions } from "./version-assets-table.ts";
 
@@ -52,7 +52,7 @@ export function createAssetSweep({ db, objects, clock }: { db: Db; objects: Obje
     let removedCount = 0;
     let batch: string[] = [];
     let isFinished = true;
-    for await (const { key, modified } of objects.list(OBJECT_PREFIX, after)) {
+    for await (const { key, modified } of objects.list(ASSET_OBJECT_PREFIX, after)) {
       after = key;
       if (modified.getTime() < before) batch.push(key);
       if (batch.length === BATCH) removedCount += await removeUnreferenced(batch.splice(0));

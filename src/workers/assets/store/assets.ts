@@ -16,7 +16,7 @@ import {
 } from "./assets-table.ts";
 import { createAssetSweep, type AssetSweepOptions } from "./asset-sweep.ts";
 import { groupIntoBuckets, manifestIdOf, readManifest, type AssetManifest } from "./manifest.ts";
-import { OBJECT_PREFIX } from "./object-prefix.ts";
+import { ASSET_OBJECT_PREFIX } from "./object-prefix.ts";
 import type { AssetTables } from "./schema.ts";
 import { storedFiles } from "./stored-files.ts";
 import { createAssetTokens, type AssetSession } from "./tokens.ts";
@@ -93,7 +93,7 @@ export function createAssets({ db, objects, secrets, clock, ids }: AssetsDeps): 
         "Upload the file that the manifest describes, encoded in base64.",
       );
     const sha256 = createHash("sha256").update(bytes).digest("hex");
-    const objectKey = `${OBJECT_PREFIX}${sha256}-${ids.hex()}`;
+    const objectKey = `${ASSET_OBJECT_PREFIX}${sha256}-${ids.hex()}`;
     await objects.put(objectKey, bytes);
     const storedObject = await db.transaction<AssetTables, { sha256: string; objectKey: string }>((tx) =>
       putFile(

@@ -9,7 +9,7 @@ import { createPointsTable, type PointsTable, type StoredPoint } from "./points-
 import type { Statement } from "./sql/ast.ts";
 import { createQueryBudget, type QueryBudget } from "./sql/budget.ts";
 import { formatResult } from "./sql/format.ts";
-import { parseQuery } from "./sql/parse.ts";
+import { parseSql } from "./sql/parse.ts";
 import { runSelect, type Result } from "./sql/run.ts";
 import type { TimeRange } from "./sql/time-range.ts";
 
@@ -86,7 +86,7 @@ export function createAnalytics({
     },
 
     async query(account, sql) {
-      const statement = parseQuery(sql);
+      const statement = parseSql(sql);
       const accountQueries = runningQueries.get(account) ?? 0;
       const totalQueries = [...runningQueries.values()].reduce((sum, count) => sum + count, 0);
       if (accountQueries >= limits.queriesPerAccount || totalQueries >= limits.queries)

@@ -1,5 +1,5 @@
 import type { Log } from "../../../kernel/index.ts";
-import { readJsonBody, sendError } from "../http.ts";
+import { readJsonBody, sendBindingError } from "../http.ts";
 import type { BindingServices } from "../service.ts";
 import type { Analytics } from "./analytics.ts";
 import { readPoint } from "./point.ts";
@@ -22,7 +22,7 @@ export function createAnalyticsService({
         response.writeHead(204).end();
       } catch (err) {
         log.warn({ err, script: script.name, dataset }, "analytics: data point dropped");
-        await sendError(request, response, err);
+        await sendBindingError(request, response, err);
       }
     },
   };

@@ -5,7 +5,7 @@ import { createFrameReader, writeFrame, type Frame } from "./frames.ts";
 import type { D1Limits } from "./limits.ts";
 
 /** A process that holds databases (host.ts). It handles one request at a time. */
-export interface HostProcess {
+export interface D1HostProcess {
   readonly pid: number | undefined;
   /** Resolves with the response; rejects if the process ends first. Must not be called again before that. */
   request(header: Record<string, unknown>, body?: Uint8Array): Promise<Frame>;
@@ -31,7 +31,7 @@ export function startHostProcess({
   directory: string;
   limits: D1Limits;
   onLost(reason: string): void;
-}): HostProcess {
+}): D1HostProcess {
   const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, MODULE, JSON.stringify(limits)], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
     // Passes none of the server's environment variables; large sorts spill to the database directory instead of a small

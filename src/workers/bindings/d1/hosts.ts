@@ -1,6 +1,6 @@
 import type { Clock, Log } from "../../../kernel/index.ts";
 import { d1Errors } from "./errors.ts";
-import { startHostProcess, type HostProcess } from "./host-process.ts";
+import { startHostProcess, type D1HostProcess } from "./host-process.ts";
 import type { D1Limits } from "./limits.ts";
 
 /** Assigns every database file to one of a few processes, and sends every process one request at a time. */
@@ -62,7 +62,7 @@ interface Job {
 }
 
 interface Host {
-  process: HostProcess;
+  process: D1HostProcess;
   line: FileQueue[];
   serving: boolean;
   /** Number of completed requests: if unchanged for a while with a non-empty queue, the process is stuck. */

@@ -3,7 +3,7 @@ import type { Db } from "../../../store/index.ts";
 import type { ObjectStore } from "../../../store/index.ts";
 import { createContents } from "./contents.ts";
 import { checkBucket, defaultLimits, type R2Limits } from "./limits.ts";
-import { listObjects } from "./list.ts";
+import { listBucketObjects } from "./list.ts";
 import type {
   ObjectBody,
   ObjectRange,
@@ -181,7 +181,7 @@ export function createR2Buckets({
         await notifyDeleted(bucket, "LifecycleDeletion", batch);
     }),
     changeStorageClass: withBucket(table.changeStorageClass),
-    list: withBucket((bucket, options: ListOptions = {}) => listObjects(table, limits, bucket, options)),
+    list: withBucket((bucket, options: ListOptions = {}) => listBucketObjects(table, limits, bucket, options)),
     createUpload: withBucket(multipart.create),
     uploadPart: withBucket(multipart.putPart),
     completeUpload: withBucket(async (bucket, upload: UploadRef, parts: UploadedPart[]) => {

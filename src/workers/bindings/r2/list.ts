@@ -7,7 +7,7 @@ import { listedObject } from "./rows.ts";
 /** Minimum number of rows per query; the actual number adapts to how many rows became entries. */
 const MIN_ROWS_PER_READ = 16;
 
-export async function listObjects(
+export async function listBucketObjects(
   table: ObjectTable,
   limits: R2Limits,
   bucket: string,

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../kernel/index.ts";
-import { readJsonBody, sendError, sendJson } from "../http.ts";
+import { readJsonBody, sendBindingError, sendJson } from "../http.ts";
 import type { BindingServices } from "../service.ts";
 import { createRateLimitCounters } from "./counters.ts";
 
@@ -15,7 +15,7 @@ export function createRateLimitService({ clock }: { clock: Clock }): BindingServ
         const { key } = (await readJsonBody(request, MAX_BODY_BYTES)) as { key: string };
         sendJson(response, 200, { success: counters.count({ account: script.account ?? "", namespace, key, simple }) });
       } catch (err) {
-        await sendError(request, response, err);
+        await sendBindingError(request, response, err);
       }
     },
   };

@@ -1,6 +1,6 @@
 import { UserError, type Log } from "../../../kernel/index.ts";
 import type { MailBuilderFields, SendEmailPort } from "../../ports.ts";
-import { readJsonBody, sendError, sendJson } from "../http.ts";
+import { readJsonBody, sendBindingError, sendJson } from "../http.ts";
 import type { BindingServices } from "../service.ts";
 
 /** 25 MiB of attachments in base64 and JSON, plus some overhead; the mail module enforces the exact limits. */
@@ -25,7 +25,7 @@ export function createSendEmailService({ port, log }: { port: SendEmailPort; log
       } catch (err) {
         if (!(err instanceof UserError))
           log.error({ err, script: script.name, binding: binding.name }, "send_email: failed to send a message");
-        await sendError(request, response, err);
+        await sendBindingError(request, response, err);
       }
     },
   };

@@ -33,7 +33,7 @@ export function readAssets({ assets }: EnvironmentFields, root: string): Project
 }
 
 /** Checks `run_worker_first` and `base_path`, and fields that require `main`. */
-export function checkAssets(document: ConfigDocument, view: EnvironmentView): Problem[] {
+export function checkAssetsConfig(document: ConfigDocument, view: EnvironmentView): Problem[] {
   const path = view.pathOf("assets");
   const patterns: unknown = valueAt(document.value, [...path, "run_worker_first"]);
   const problems: Problem[] = [];

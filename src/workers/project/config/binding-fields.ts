@@ -6,10 +6,10 @@ import {
   RATE_LIMIT_NAMESPACE,
   bindingName,
   address,
-  workerName,
+  workerNameField,
   remote,
   ignoredField,
-  listOf,
+  arrayField,
 } from "./field-types.ts";
 
 export const sendEmail = z.strictObject({
@@ -100,7 +100,7 @@ export const rateLimitsAmong = (entries: readonly unknown[]): z.output<typeof un
 
 export const service = z.strictObject({
   binding: bindingName,
-  service: workerName,
+  service: workerNameField,
   entrypoint: z.string().regex(IDENTIFIER).optional().meta({ description: "a JavaScript name", example: "Admin" }),
   environment: z.literal("production").optional().meta({
     description: '"production"',
@@ -111,7 +111,7 @@ export const service = z.strictObject({
 });
 
 export const tailConsumer = z.strictObject({
-  service: workerName,
+  service: workerNameField,
   environment: z.literal("production").optional().meta({
     description: '"production"',
     fix: 'specify the worker of the environment in "service", for example "logs-staging"',
@@ -138,7 +138,7 @@ const optionalInteger = (min: number, max: number, example: number) =>
 const { delaySeconds, consumer: consumerLimits } = queueLimits;
 
 export const queues = z.strictObject({
-  producers: listOf(
+  producers: arrayField(
     z.strictObject({
       binding: bindingName,
       queue: queueName.optional(),
@@ -147,7 +147,7 @@ export const queues = z.strictObject({
     }),
     { binding: "QUEUE", queue: "my-queue" },
   ),
-  consumers: listOf(
+  consumers: arrayField(
     z.strictObject({
       queue: queueName,
       type: z.literal("worker").optional(),
@@ -175,11 +175,11 @@ const classNames = z
 /** Bindings to Durable Object classes. */
 export const durableObjects = z
   .strictObject({
-    bindings: listOf(
+    bindings: arrayField(
       z.strictObject({
         name: bindingName,
         class_name: className,
-        script_name: workerName.optional(),
+        script_name: workerNameField.optional(),
         environment: z
           .literal("production")
           .optional()
@@ -194,12 +194,12 @@ export const durableObjects = z
   .meta({ example: { bindings: [{ name: "COUNTER", class_name: "Counter" }] } });
 
 /** Changes to the worker's Durable Object classes, oldest first. */
-export const objectMigrations = listOf(
+export const objectMigrationsField = arrayField(
   z.strictObject({
     tag: z.string().min(1).max(objectLimits.migrationTagLength).meta({ example: "v1" }),
     new_sqlite_classes: classNames,
     new_classes: classNames,
-    renamed_classes: listOf(z.strictObject({ from: className, to: className }), { from: "Old", to: "New" }),
+    renamed_classes: arrayField(z.strictObject({ from: className, to: className }), { from: "Old", to: "New" }),
     deleted_classes: classNames,
     transferred_classes: z
       .array(z.unknown())

@@ -1,3 +1,4 @@
+import { utcDay } from "../../../kernel/index.ts";
 import {
   type ConfigDocument,
   type Path,
@@ -9,9 +10,9 @@ import {
   warningAt,
 } from "../../../kernel/config/index.ts";
 import type { Purpose } from "./bindings.ts";
-import { NEWEST_COMPATIBILITY_DATE, isoDate, classifyCompatibilityDate } from "./compatibility.ts";
+import { NEWEST_COMPATIBILITY_DATE, classifyCompatibilityDate } from "./compatibility.ts";
 import type { EnvironmentView } from "./environment.ts";
-import { checkAssets } from "./assets.ts";
+import { checkAssetsConfig } from "./assets.ts";
 import { checkRoutes } from "./routes.ts";
 import { checkDurableObjects } from "./durable-objects.ts";
 import { checkUnsupported } from "./missing-bindings.ts";
@@ -27,7 +28,7 @@ export function checkAcrossFields(
 ): Problem[] {
   return [
     ...checkRequired(document, view, now),
-    ...checkAssets(document, view),
+    ...checkAssetsConfig(document, view),
     ...checkDate(document, view, now),
     ...checkUnsupported(document, view, { purpose, allowMissing }),
     ...checkSendEmail(document),
@@ -40,7 +41,7 @@ export function checkAcrossFields(
 }
 
 function checkRequired(document: ConfigDocument, view: EnvironmentView, now: number): Problem[] {
-  const examples = { name: "my-worker", main: "src/index.ts", compatibility_date: isoDate(now) };
+  const examples = { name: "my-worker", main: "src/index.ts", compatibility_date: utcDay(now) };
   return Object.entries(examples).flatMap(([field, example]): Problem[] => {
     if (view.get(field) !== undefined || (field === "main" && view.get("assets") !== undefined)) return [];
     const fix = document.syntax === "toml" ? `add ${field} = "${example}"` : `add "${field}": "${example}"`;
@@ -58,7 +59,7 @@ function checkDate(document: ConfigDocument, view: EnvironmentView, now: number)
     case "good":
       return [];
     case "no-date":
-      return [errorAt(place, `${field} is not a valid date: "${date}"`, `for example "${isoDate(now)}"`)];
+      return [errorAt(place, `${field} is not a valid date: "${date}"`, `for example "${utcDay(now)}"`)];
     case "future":
       return [
         errorAt(

@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { utcDay } from "../../../kernel/index.ts";
 import { Fault } from "../../../kernel/errors.ts";
 
 /**
@@ -64,9 +65,9 @@ export function classifyCompatibilityDate(
 ): DateVerdict {
   const time = Date.parse(`${date}T00:00:00Z`);
   // Date.parse accepts some impossible days (February 30) and shifts them.
-  if (Number.isNaN(time) || isoDate(time) !== date) return { kind: "no-date" };
+  if (Number.isNaN(time) || utcDay(time) !== date) return { kind: "no-date" };
   // Days are counted in UTC; in eastern time zones it may already be tomorrow.
-  if (time > now + 14 * 3_600_000) return { kind: "future", today: isoDate(now) };
+  if (time > now + 14 * 3_600_000) return { kind: "future", today: utcDay(now) };
   return date > newestDate ? { kind: "newer", use: newestDate } : { kind: "good" };
 }
 
@@ -75,5 +76,3 @@ export function classifyCompatibilityDate(
  */
 export const supportedDate = (date: string): string =>
   date > NEWEST_COMPATIBILITY_DATE ? NEWEST_COMPATIBILITY_DATE : date;
-
-export const isoDate = (time: number): string => new Date(time).toISOString().slice(0, 10);

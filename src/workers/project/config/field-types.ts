@@ -17,7 +17,7 @@ export const address = z
   .regex(/^[^\s@<>,;"]+@[^\s@<>,;"]+$/)
   .meta({ description: "an email address", example: "someone@example.com" });
 
-export const workerName = z
+export const workerNameField = z
   .string()
   .regex(/^[a-zA-Z0-9_-]{1,63}$/)
   .meta({ description: "a worker name", example: "my-worker", fix: 'use letters, digits, "-" and "_", at most 63' });
@@ -32,7 +32,7 @@ export const remote = z.boolean().optional();
 /** Valid in wrangler, but without effect on a self-hosted server, so accepted and ignored. */
 export const ignoredField = z.unknown().optional();
 
-export const listOf = <T extends z.ZodType>(item: T, example: unknown) =>
+export const arrayField = <T extends z.ZodType>(item: T, example: unknown) =>
   z
     .array(item)
     .optional()

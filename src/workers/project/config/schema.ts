@@ -15,9 +15,9 @@ import {
   analyticsDataset,
   queues,
   durableObjects,
-  objectMigrations,
+  objectMigrationsField,
 } from "./binding-fields.ts";
-import { bindingName, address, workerName, date, remote, ignoredField, listOf } from "./field-types.ts";
+import { bindingName, address, workerNameField, date, remote, ignoredField, arrayField } from "./field-types.ts";
 
 const rule = z.strictObject({
   type: z.enum(RULE_TYPES),
@@ -40,7 +40,7 @@ const assets = z.strictObject({
 
 /** Fields that a named environment inherits from the top level if unset. */
 export const inherited = {
-  name: workerName.optional(),
+  name: workerNameField.optional(),
   main: z.string().min(1).optional().meta({ description: "the entry file", example: "src/index.ts" }),
   compatibility_date: date.optional(),
   compatibility_flags: z
@@ -54,7 +54,7 @@ export const inherited = {
     })
     .optional()
     .meta({ example: { cpu_ms: 30_000 } }),
-  rules: listOf(rule, { type: "Text", globs: ["**/*.md"] }),
+  rules: arrayField(rule, { type: "Text", globs: ["**/*.md"] }),
   minify: z.boolean().optional(),
   no_bundle: z.boolean().optional(),
   tsconfig: z.string().min(1).optional().meta({ example: "tsconfig.json" }),
@@ -77,7 +77,7 @@ export const inherited = {
   workers_dev: z.boolean().optional(),
   preview_urls: z.boolean().optional(),
   route: routeEntry.optional(),
-  routes: listOf(routeEntry, "example.com/*"),
+  routes: arrayField(routeEntry, "example.com/*"),
   placement: ignoredField,
   logpush: z.boolean().optional(),
   upload_source_maps: ignoredField,
@@ -89,7 +89,7 @@ export const inherited = {
   first_party_worker: ignoredField,
   usage_model: ignoredField,
   python_modules: ignoredField,
-  migrations: objectMigrations,
+  migrations: objectMigrationsField,
   assets: assets.optional().meta({ example: { directory: "./public" } }),
   triggers: z
     .looseObject({
@@ -119,10 +119,10 @@ export const perEnvironment = {
     .record(z.string().min(1), z.json())
     .optional()
     .meta({ example: { API_URL: "https://example.com" } }),
-  send_email: listOf(sendEmail, { name: "SEB" }),
-  kv_namespaces: listOf(kvNamespace, { binding: "KV", id: "my-kv" }),
-  r2_buckets: listOf(r2Bucket, { binding: "BUCKET", bucket_name: "my-bucket" }),
-  d1_databases: listOf(d1Database, { binding: "DB", database_id: "my-db" }),
+  send_email: arrayField(sendEmail, { name: "SEB" }),
+  kv_namespaces: arrayField(kvNamespace, { binding: "KV", id: "my-kv" }),
+  r2_buckets: arrayField(r2Bucket, { binding: "BUCKET", bucket_name: "my-bucket" }),
+  d1_databases: arrayField(d1Database, { binding: "DB", database_id: "my-db" }),
   queues: queues
     .optional()
     .meta({ example: { producers: [{ binding: "QUEUE", queue: "my-queue" }], consumers: [{ queue: "my-queue" }] } }),
@@ -130,14 +130,14 @@ export const perEnvironment = {
     .strictObject({ binding: bindingName, remote })
     .nullish()
     .meta({ example: { binding: "STREAM" } }),
-  tail_consumers: listOf(tailConsumer, { service: "my-tail-worker" }),
-  services: listOf(service, { binding: "API", service: "api" }),
-  analytics_engine_datasets: listOf(analyticsDataset, { binding: "EVENTS", dataset: "events" }),
-  secrets_store_secrets: listOf(
+  tail_consumers: arrayField(tailConsumer, { service: "my-tail-worker" }),
+  services: arrayField(service, { binding: "API", service: "api" }),
+  analytics_engine_datasets: arrayField(analyticsDataset, { binding: "EVENTS", dataset: "events" }),
+  secrets_store_secrets: arrayField(
     z.strictObject({ binding: bindingName, store_id: z.string().min(1), secret_name: z.string().min(1), remote }),
     { binding: "API_KEY", store_id: "0123456789abcdef0123456789abcdef", secret_name: "api-key" },
   ),
-  ratelimits: listOf(rateLimit, { name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }),
+  ratelimits: arrayField(rateLimit, { name: "LIMITER", namespace_id: "1001", simple: { limit: 100, period: 60 } }),
   unsafe: z
     .looseObject({ bindings: z.array(unsafeBinding).optional() })
     .optional()

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { abortMessage, createMessageReader } from "./rpc-messages.ts";
+import { abortMessage, createRpcMessageReader } from "./rpc-messages.ts";
 
 /**
  * Builds a message of this kind: a segment with the root pointer, the union and further words, and optionally more
@@ -29,7 +29,7 @@ const RESOLVE_EXCEPTION = [4, 1];
 
 function read(chunks: Iterable<Buffer>): string {
   let seen = "";
-  const reader = createMessageReader({
+  const reader = createRpcMessageReader({
     call: () => void (seen += "c"),
     answer: ({ isException }) => void (seen += isException ? "x" : "a"),
     broken: () => void (seen += "b"),

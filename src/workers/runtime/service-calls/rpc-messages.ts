@@ -29,7 +29,7 @@ interface MessageHandler {
 }
 
 /** Reads one direction of a connection and reports the messages that `on` handles. */
-export function createMessageReader(on: MessageHandler): (chunk: Buffer) => void {
+export function createRpcMessageReader(on: MessageHandler): (chunk: Buffer) => void {
   /** Start of the current message: its segment table and its first words. */
   let head: Buffer = Buffer.alloc(0);
   /** Bytes of the current message that remain to be skipped. */

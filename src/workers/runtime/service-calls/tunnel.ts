@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import type { Duplex } from "node:stream";
-import { abortMessage, createMessageReader } from "./rpc-messages.ts";
+import { abortMessage, createRpcMessageReader } from "./rpc-messages.ts";
 import type { RpcTunnel } from "../port.ts";
 
 /** Host in CONNECT requests that open an RPC connection on a worker's socket. */
@@ -64,8 +64,8 @@ export function openTunnel({
     if (delta === 1 && calls === 1) onBusy();
     if (calls === 0) onIdle();
   };
-  const fromCaller = createMessageReader({ call: () => changeCallCount(1) });
-  const fromTarget = createMessageReader({
+  const fromCaller = createRpcMessageReader({ call: () => changeCallCount(1) });
+  const fromTarget = createRpcMessageReader({
     answer({ isException }) {
       if (isException) {
         failing++;

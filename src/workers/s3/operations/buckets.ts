@@ -1,5 +1,5 @@
 import { jurisdictions, listPermittedBuckets, locations, r2Errors, type R2Bucket } from "../../bindings/r2/index.ts";
-import { bucketOf, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
+import { resolveBucket, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
 import { integerParameter } from "../headers.ts";
 import { parseXml, xmlDocument } from "../xml.ts";
@@ -86,7 +86,7 @@ export async function bucketLocation(_: S3RequestContext, __: S3Deps, { location
 
 export async function deleteBucket(context: S3RequestContext, deps: S3Deps): Promise<S3Response> {
   const name = context.address.bucket!;
-  if ((await bucketOf(context, deps, name)) === undefined) throw r2Errors.noSuchBucket();
+  if ((await resolveBucket(context, deps, name)) === undefined) throw r2Errors.noSuchBucket();
   await deps.bucketList.delete(context.account, name);
   return { status: 204 };
 }

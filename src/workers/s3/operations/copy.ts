@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
 import { conditionsOf, r2Errors, type FoundObject, type R2Bucket } from "../../bindings/r2/index.ts";
-import { bucketOf, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
+import { resolveBucket, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
-import { checkHeaders, integerParameter, s3MetadataOf, storageClassOf } from "../headers.ts";
+import { checkRequestHeaders, integerParameter, s3MetadataOf, storageClassOf } from "../headers.ts";
 import { xmlDocument } from "../xml.ts";
 
 const CONDITION_HEADERS = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
@@ -15,7 +15,7 @@ interface CopySource {
 export async function copyObject(context: S3RequestContext, deps: S3Deps, bucket: R2Bucket): Promise<S3Response> {
   const { headers } = context;
   const { buckets, bucketList } = deps;
-  checkHeaders(headers);
+  checkRequestHeaders(headers);
   const directive = (headers.get("x-amz-metadata-directive") ?? "COPY").toUpperCase();
   if (directive !== "COPY" && directive !== "REPLACE")
     throw s3Errors.invalidArgument({ problem: "x-amz-metadata-directive must be COPY or REPLACE." });
@@ -54,7 +54,7 @@ export async function copyObject(context: S3RequestContext, deps: S3Deps, bucket
 
 export async function uploadPartCopy(context: S3RequestContext, deps: S3Deps, bucket: R2Bucket): Promise<S3Response> {
   const { headers, query } = context;
-  checkHeaders(headers);
+  checkRequestHeaders(headers);
   const partNumber = integerParameter(query, "partNumber", { min: 1, max: 10_000 })!;
   const upload = { key: context.address.key!, uploadId: query.get("uploadId")! };
   const source = await copySourceOf(context, deps);
@@ -90,7 +90,7 @@ async function copySourceOf(context: S3RequestContext, deps: S3Deps): Promise<Co
   }
   if (bucketName === "" || key === "")
     throw s3Errors.invalidArgument({ problem: "x-amz-copy-source must be <bucket>/<key>, URL-encoded." });
-  const bucket = await bucketOf(context, deps, bucketName);
+  const bucket = await resolveBucket(context, deps, bucketName);
   context.requirePermission("Read", bucket);
   if (bucket === undefined) throw r2Errors.noSuchBucket();
   return { bucket, key };

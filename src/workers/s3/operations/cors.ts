@@ -1,6 +1,6 @@
 import type { R2Bucket } from "../../bindings/r2/index.ts";
 import { bucketSettingsErrors, corsMethods, type CorsRule } from "../../bucket-settings/index.ts";
-import { bucketRefOf, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
+import { toBucketRef, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
 import { parseXml, xmlDocument, type Element, type XmlNode } from "../xml.ts";
 
@@ -31,7 +31,7 @@ export async function getCors(_: S3RequestContext, { settings }: S3Deps, bucket:
 
 export async function putCors(context: S3RequestContext, { settings }: S3Deps, bucket: R2Bucket): Promise<S3Response> {
   const document = parseXml(await context.collectBody(MAX_XML_BYTES), "CORSConfiguration");
-  await settings.setCors(bucketRefOf(context, bucket), document.children("CORSRule").map(corsRuleOf));
+  await settings.setCors(toBucketRef(context, bucket), document.children("CORSRule").map(corsRuleOf));
   return { status: 200 };
 }
 
@@ -40,7 +40,7 @@ export async function deleteCors(
   { settings }: S3Deps,
   bucket: R2Bucket,
 ): Promise<S3Response> {
-  await settings.setCors(bucketRefOf(context, bucket), undefined);
+  await settings.setCors(toBucketRef(context, bucket), undefined);
   return { status: 204 };
 }
 

@@ -7,7 +7,7 @@ import { copyObject, uploadPartCopy } from "./copy.ts";
 import { deleteCors, getCors, putCors } from "./cors.ts";
 import { deleteLifecycle, getLifecycle, putLifecycle } from "./lifecycle.ts";
 import { listObjects, listObjectsV2 } from "./lists.ts";
-import { abortUpload, completeUpload, createUpload, listParts, listUploads, uploadPart } from "./multipart.ts";
+import { abortUpload, completeUpload, createMultipartUpload, listParts, listUploads, uploadPart } from "./multipart.ts";
 import { deleteObject, deleteObjects, getObject, putObject } from "./objects.ts";
 
 /** An operation and the access that it needs: to the objects of its bucket, or to all buckets of the account. */
@@ -136,7 +136,7 @@ function objectOperation(method: string, query: ReadonlyMap<string, string>, hea
         return isCopy ? writeOperation("UploadPartCopy", uploadPartCopy) : writeOperation("UploadPart", uploadPart);
       return isCopy ? writeOperation("CopyObject", copyObject) : writeOperation("PutObject", putObject);
     case "POST":
-      if (query.has("uploads")) return writeOperation("CreateMultipartUpload", createUpload);
+      if (query.has("uploads")) return writeOperation("CreateMultipartUpload", createMultipartUpload);
       return query.has("uploadId") ? writeOperation("CompleteMultipartUpload", completeUpload) : undefined;
     case "DELETE":
       return query.has("uploadId")

@@ -1,6 +1,6 @@
 import type { R2Bucket } from "../../bindings/r2/index.ts";
 import { defaultLifecycle, type LifecycleRule } from "../../bucket-settings/index.ts";
-import { bucketRefOf, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
+import { toBucketRef, type S3Response, type S3RequestContext, type S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
 import { parseXml, xmlDocument, type Element, type XmlNode } from "../xml.ts";
 
@@ -25,7 +25,7 @@ export async function putLifecycle(
   const document = parseXml(await context.collectBody(MAX_XML_BYTES), "LifecycleConfiguration");
   const rules = document.children("Rule");
   if (rules.length === 0) throw s3Errors.malformedXml({ why: "at least one Rule is required" });
-  await settings.setLifecycle(bucketRefOf(context, bucket), rules.map(lifecycleRuleOf));
+  await settings.setLifecycle(toBucketRef(context, bucket), rules.map(lifecycleRuleOf));
   return { status: 200 };
 }
 
@@ -34,7 +34,7 @@ export async function deleteLifecycle(
   { settings }: S3Deps,
   bucket: R2Bucket,
 ): Promise<S3Response> {
-  await settings.setLifecycle(bucketRefOf(context, bucket), []);
+  await settings.setLifecycle(toBucketRef(context, bucket), []);
   return { status: 204 };
 }
 

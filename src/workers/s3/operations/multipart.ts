@@ -1,7 +1,7 @@
 import type { R2Bucket } from "../../bindings/r2/index.ts";
 import type { S3Response, S3RequestContext, S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
-import { checkHeaders, integerParameter, s3MetadataOf, s3StorageClass, storageClassOf } from "../headers.ts";
+import { checkRequestHeaders, integerParameter, s3MetadataOf, s3StorageClass, storageClassOf } from "../headers.ts";
 import { parseXml, xmlDocument, type Element } from "../xml.ts";
 import { listQuery } from "./lists.ts";
 
@@ -11,13 +11,13 @@ const MAX_COMPLETE_XML_BYTES = 4 * 1024 * 1024;
 
 const uploadRefOf = ({ address, query }: S3RequestContext) => ({ key: address.key!, uploadId: query.get("uploadId")! });
 
-export async function createUpload(
+export async function createMultipartUpload(
   context: S3RequestContext,
   { buckets, bucketList }: S3Deps,
   bucket: R2Bucket,
 ): Promise<S3Response> {
   const { headers } = context;
-  checkHeaders(headers);
+  checkRequestHeaders(headers);
   const key = context.address.key!;
   const { uploadId } = await buckets.createUpload(bucket.id, key, {
     ...s3MetadataOf(headers),
@@ -39,7 +39,7 @@ export async function uploadPart(
   { buckets }: S3Deps,
   bucket: R2Bucket,
 ): Promise<S3Response> {
-  checkHeaders(context.headers);
+  checkRequestHeaders(context.headers);
   const partNumber = integerParameter(context.query, "partNumber", { min: 1, max: MAX_PARTS });
   if (partNumber === undefined) throw s3Errors.invalidArgument({ problem: "partNumber is missing." });
   const body = context.body();

@@ -1,7 +1,7 @@
 import { conditionsOf, r2Errors, readHttpObject, type R2Bucket, type R2Object } from "../../bindings/r2/index.ts";
 import type { S3Response, S3RequestContext, S3Deps } from "../request-context.ts";
 import { s3Errors } from "../errors.ts";
-import { checkHeaders, integerParameter, s3MetadataOf, s3ObjectHeaders, storageClassOf } from "../headers.ts";
+import { checkRequestHeaders, integerParameter, s3MetadataOf, s3ObjectHeaders, storageClassOf } from "../headers.ts";
 import { parseXml, xmlDocument, type Element } from "../xml.ts";
 
 /** Enough for 1000 keys of 1024 bytes in which most characters are escaped. */
@@ -79,7 +79,7 @@ export async function putObject(
   bucket: R2Bucket,
 ): Promise<S3Response> {
   const { headers } = context;
-  checkHeaders(headers);
+  checkRequestHeaders(headers);
   const body = context.body();
   if (body.size === undefined) throw s3Errors.missingLength();
   const onlyIf = conditionsOf(headers)?.all;

@@ -10,7 +10,7 @@ import {
 import { HEVC_NAL, hevcNalType, isHevcKey, readHevcSps, writeHevcConfig } from "../../../../protocol/hevc/index.ts";
 import {
   type AdtsFrame,
-  createAdtsReader,
+  createTimedAdtsReader,
   createMpegAudioReader,
   opusHead,
   readOpus,
@@ -135,7 +135,7 @@ function createVideoReader({ codec, typeOf, sets, excludedTypes, isKey, configur
 
 /** AAC and MP3: frames may begin in one unit and end in the next. */
 function createFrameReader(codec: "aac" | "mp3"): StreamReader {
-  const reader = codec === "aac" ? createAdtsReader() : createMpegAudioReader();
+  const reader = codec === "aac" ? createTimedAdtsReader() : createMpegAudioReader();
   let track: LiveAudioTrack | undefined;
   let next = 0;
 

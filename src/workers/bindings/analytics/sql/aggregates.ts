@@ -5,9 +5,9 @@ import {
   isNumeric,
   NO_SCOPE,
   type CompiledExpression,
-  type Scope,
+  type EvaluationScope,
   type Type,
-  type Value,
+  type SqlValue,
 } from "./values.ts";
 
 /** An aggregate of a query. Each group has its own accumulator. */
@@ -17,12 +17,12 @@ export interface Aggregate {
 }
 
 interface Accumulator {
-  add(scope: Scope): void;
-  value(): Value;
+  add(scope: EvaluationScope): void;
+  value(): SqlValue;
 }
 
 /** Called before an aggregate stores another value. Throws if the query stores too many. */
-type CountStoredValue = (value: Value) => void;
+type CountStoredValue = (value: SqlValue) => void;
 
 interface AggregateOptions {
   name: string;
@@ -34,7 +34,7 @@ interface AggregateOptions {
 
 type AggregateFactory = (args: CompiledExpression[], options: AggregateOptions) => Aggregate;
 
-const number = (arg: CompiledExpression, scope: Scope) => arg.evaluate(scope) as number;
+const number = (arg: CompiledExpression, scope: EvaluationScope) => arg.evaluate(scope) as number;
 
 const sumOf = ([x]: CompiledExpression[]): Aggregate => ({
   type: x!.type === "Float64" ? "Float64" : x!.type === "Int64" ? "Int64" : "UInt64",
@@ -70,7 +70,7 @@ const count: Aggregate = {
 const distinctOf = (x: CompiledExpression, countStored: CountStoredValue): Aggregate => ({
   type: "UInt64",
   create() {
-    const seenValues = new Set<Value>();
+    const seenValues = new Set<SqlValue>();
     return {
       add(scope) {
         const value = x.evaluate(scope);
@@ -90,7 +90,7 @@ const createExtreme = (sign: 1 | -1): AggregateFactory =>
     ([x], { keepBytes }) => ({
       type: x!.type,
       create() {
-        let extremeValue: Value | undefined;
+        let extremeValue: SqlValue | undefined;
         return {
           add(scope) {
             const value = x!.evaluate(scope);

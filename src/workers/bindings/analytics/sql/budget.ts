@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { analyticsErrors } from "../errors.ts";
 import type { AnalyticsLimits } from "../limits.ts";
-import type { Value } from "./values.ts";
+import type { SqlValue } from "./values.ts";
 
 /** Measures the time and memory of one query, and lets other work of the process run in between. */
 export interface QueryBudget {
@@ -26,7 +26,7 @@ const MAX_SLICE_MS = 1000;
 const VALUE_BYTES = 16;
 
 /** Approximate memory of a value. V8 uses one or two bytes per UTF-16 code unit. */
-export const valueBytes = (value: Value): number => VALUE_BYTES + (typeof value === "string" ? 2 * value.length : 0);
+export const valueBytes = (value: SqlValue): number => VALUE_BYTES + (typeof value === "string" ? 2 * value.length : 0);
 
 export const formatMiB = (bytes: number): string => `${bytes / 1024 / 1024} MiB`;
 

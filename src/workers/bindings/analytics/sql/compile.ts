@@ -3,7 +3,14 @@ import { AGGREGATES, type Aggregate } from "./aggregates.ts";
 import { keyOf, type Expression } from "./ast.ts";
 import type { QueryBudget } from "./budget.ts";
 import { FUNCTIONS, addInterval } from "./functions.ts";
-import { queryError, startOfInterval, type CompiledExpression, type Scope, type Type, type Value } from "./values.ts";
+import {
+  queryError,
+  startOfInterval,
+  type CompiledExpression,
+  type EvaluationScope,
+  type Type,
+  type SqlValue,
+} from "./values.ts";
 
 /** The names in scope and the compilation mode. */
 export interface CompileContext {
@@ -15,7 +22,7 @@ export interface CompileContext {
   /** Present for expressions over groups, which may read only grouped expressions and aggregates. */
   groups?: Groups;
   /** Counts a value that an aggregate stores for DISTINCT or a quantile. */
-  countStoredValue(value: Value): void;
+  countStoredValue(value: SqlValue): void;
   budget: Pick<QueryBudget, "checkTime" | "keep">;
 }
 
@@ -39,12 +46,12 @@ export const COLUMNS = [
   ...Array.from({ length: pointLimits.doubles }, (_, i) => `double${i + 1}`),
 ];
 
-const createColumn = (type: Type, readValue: (scope: Scope) => Value): CompiledExpression => ({
+const createColumn = (type: Type, readValue: (scope: EvaluationScope) => SqlValue): CompiledExpression => ({
   type,
   isConstant: false,
   evaluate: readValue,
 });
-const createConstant = (type: Type, value: Value): CompiledExpression => ({
+const createConstant = (type: Type, value: SqlValue): CompiledExpression => ({
   type,
   isConstant: true,
   evaluate: () => value,
@@ -83,7 +90,7 @@ export function compile(
   }
 }
 
-const typeOf = (value: Value): Type =>
+const typeOf = (value: SqlValue): Type =>
   typeof value === "string" ? "String" : !Number.isInteger(value) ? "Float64" : value < 0 ? "Int64" : "UInt64";
 
 function compileName(name: string, context: CompileContext, expandedAliases: readonly string[]): CompiledExpression {

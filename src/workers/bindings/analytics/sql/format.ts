@@ -2,7 +2,7 @@ import { analyticsErrors } from "../errors.ts";
 import type { Format } from "./ast.ts";
 import { formatMiB, type QueryBudget } from "./budget.ts";
 import type { Result } from "./run.ts";
-import { formatDateTime, type Type, type Value } from "./values.ts";
+import { formatDateTime, type Type, type SqlValue } from "./values.ts";
 
 interface FormatOptions {
   /** Maximum size of the text in bytes. */
@@ -38,7 +38,7 @@ export async function formatResult(
   return { type: TYPES[format], text };
 }
 
-function formatRow(columns: Result["columns"], row: readonly Value[], format: Format): string {
+function formatRow(columns: Result["columns"], row: readonly SqlValue[], format: Format): string {
   const values = row.map((value, i) => formatValue(value, columns[i]!.type));
   return format === "TabSeparated"
     ? values.map(toTabText).join("\t")
@@ -46,7 +46,7 @@ function formatRow(columns: Result["columns"], row: readonly Value[], format: Fo
 }
 
 /** Formats dates, and replaces NaN and infinity, which JSON cannot represent, with null. */
-const formatValue = (value: Value, type: Type): Value | null =>
+const formatValue = (value: SqlValue, type: Type): SqlValue | null =>
   type === "DateTime"
     ? formatDateTime(value as number)
     : typeof value === "number" && !Number.isFinite(value)
@@ -54,5 +54,5 @@ const formatValue = (value: Value, type: Type): Value | null =>
       : value;
 
 const ESCAPES: Record<string, string> = { "\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\", "\0": "\\0" };
-const toTabText = (value: Value | null) =>
+const toTabText = (value: SqlValue | null) =>
   value === null ? "\\N" : String(value).replace(/[\t\n\r\\\0]/g, (char) => ESCAPES[char]!);

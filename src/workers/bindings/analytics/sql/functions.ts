@@ -9,7 +9,7 @@ import {
   parseDateTime,
   type CompiledExpression,
   type Type,
-  type Value,
+  type SqlValue,
 } from "./values.ts";
 
 /** Checks the argument types of an operator or scalar function and returns the compiled call. */
@@ -19,7 +19,7 @@ type FunctionCompiler = (args: CompiledExpression[], name: string) => CompiledEx
 const createPure = (
   type: Type,
   args: CompiledExpression[],
-  apply: (...values: Value[]) => Value,
+  apply: (...values: SqlValue[]) => SqlValue,
 ): CompiledExpression => {
   const evaluateArgs: CompiledExpression["evaluate"] = (scope) => apply(...args.map((arg) => arg.evaluate(scope)));
   if (!args.every(({ isConstant: constant }) => constant)) return { type, isConstant: false, evaluate: evaluateArgs };
@@ -89,9 +89,13 @@ const acceptAny = () => true;
 const isText = (type: Type) => type === "String";
 const isTime = (type: Type) => type === "DateTime";
 const numbers = (count: number, type: Type, apply: (...values: number[]) => number) =>
-  withArguments(count, isNumeric, "numbers", (args) => createPure(type, args, apply as (...values: Value[]) => Value));
-const stringFunction = (count: number, type: Type, apply: (...values: string[]) => Value) =>
-  withArguments(count, isText, "strings", (args) => createPure(type, args, apply as (...values: Value[]) => Value));
+  withArguments(count, isNumeric, "numbers", (args) =>
+    createPure(type, args, apply as (...values: SqlValue[]) => SqlValue),
+  );
+const stringFunction = (count: number, type: Type, apply: (...values: string[]) => SqlValue) =>
+  withArguments(count, isText, "strings", (args) =>
+    createPure(type, args, apply as (...values: SqlValue[]) => SqlValue),
+  );
 const timeFunction = (type: Type, apply: (date: Date, seconds: number) => number) =>
   withArguments(1, isTime, "a DateTime", (args) =>
     createPure(type, args, (at) => apply(new Date((at as number) * 1000), at as number)),

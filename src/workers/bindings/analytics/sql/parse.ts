@@ -6,7 +6,7 @@ import { parseExpression } from "./expressions.ts";
 const FORMATS: Format[] = ["JSON", "JSONEachRow", "TabSeparated"];
 
 /** Parses a query. Throws invalidQuery, which names an unsupported SQL feature. */
-export function parseQuery(query: string): Statement {
+export function parseSql(query: string): Statement {
   const reader = createReader(query);
   const statement = reader.take("show") ? parseShow(reader) : parseSelect(query, reader);
   reader.takeSymbol(";");

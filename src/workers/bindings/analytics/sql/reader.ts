@@ -1,6 +1,6 @@
 import type { UserError } from "../../../../kernel/index.ts";
 import { analyticsErrors } from "../errors.ts";
-import { quoteExcerpt, tokenize, type Token } from "./tokens.ts";
+import { quoteExcerpt, tokenizeQuery, type QueryToken } from "./tokens.ts";
 
 /** Maximum nesting depth of expressions. */
 const MAX_DEPTH = 50;
@@ -21,7 +21,7 @@ export interface TokenReader {
   name(description: string): string;
   integer(description: string): number;
   /** Consumes and returns the next token. */
-  next(): Token;
+  next(): QueryToken;
   /** Parses items separated by commas. */
   list<Item>(item: () => Item): Item[];
   /** Limits the recursion depth of the parser. */
@@ -33,7 +33,7 @@ export interface TokenReader {
 }
 
 export function createReader(query: string): TokenReader {
-  const tokens = tokenize(query);
+  const tokens = tokenizeQuery(query);
   let index = 0;
   let depth = 0;
   const token = (lookahead = 0) => tokens[Math.min(index + lookahead, tokens.length - 1)]!;

@@ -6,11 +6,18 @@ import { formatMiB, valueBytes, type QueryBudget } from "./budget.ts";
 import { COLUMNS, compile, hasAggregate, type CompileContext, type Groups } from "./compile.ts";
 import { checkExpandedSize } from "./expanded-size.ts";
 import { timeRangeOf, type TimeRange } from "./time-range.ts";
-import { compare, queryError, type CompiledExpression, type Scope, type Type, type Value } from "./values.ts";
+import {
+  compare,
+  queryError,
+  type CompiledExpression,
+  type EvaluationScope,
+  type Type,
+  type SqlValue,
+} from "./values.ts";
 
 export interface Result {
   columns: { name: string; type: Type }[];
-  rows: Value[][];
+  rows: SqlValue[][];
 }
 
 interface SelectOptions {
@@ -27,8 +34,8 @@ const ROW_BYTES = 200;
 
 /** A result row and the values by which it is sorted. */
 interface Sortable {
-  row: Value[];
-  sortKey: Value[];
+  row: SqlValue[];
+  sortKey: SqlValue[];
 }
 
 /** Runs a query. Throws invalidQuery before it reads points, and errors of resource limits while it reads. */
@@ -69,7 +76,7 @@ export async function runSelect(select: Select, { points, now, limits, budget }:
   const matchingBatches = scopesOf(select.from, range, points, where, budget);
   const rowsNeeded = select.limit === undefined ? Infinity : select.limit + select.offset;
   const rows = createRows(select, rowsNeeded, limits);
-  const emit = (scope: Scope) =>
+  const emit = (scope: EvaluationScope) =>
     rows.add({
       row: outputColumns.map((column) => column.evaluate(scope)),
       sortKey: order.map((expression) => expression.evaluate(scope)),
@@ -115,13 +122,13 @@ async function* scopesOf(
   points: SelectOptions["points"],
   where: CompiledExpression | undefined,
   budget: QueryBudget,
-): AsyncIterable<Scope[]> {
+): AsyncIterable<EvaluationScope[]> {
   const pointPages = dataset === undefined ? [[undefined]] : points(dataset, range);
   for await (const page of pointPages) {
-    const matchingScopes: Scope[] = [];
+    const matchingScopes: EvaluationScope[] = [];
     for (const point of page) {
       await budget.pause();
-      const scope: Scope = { point, dataset: dataset ?? "", keys: [], aggregates: [] };
+      const scope: EvaluationScope = { point, dataset: dataset ?? "", keys: [], aggregates: [] };
       if (where === undefined || where.evaluate(scope)) matchingScopes.push(scope);
     }
     yield matchingScopes;
@@ -133,16 +140,16 @@ const GROUP_BYTES = 200;
 const AGGREGATE_BYTES = 100;
 
 async function* collectGroups(
-  batches: AsyncIterable<Scope[]>,
+  batches: AsyncIterable<EvaluationScope[]>,
   keys: CompiledExpression[],
   { aggregates }: Groups,
   { maxGroups, budget }: { maxGroups: number; budget: QueryBudget },
-): AsyncIterable<Scope> {
+): AsyncIterable<EvaluationScope> {
   const create = () => {
     budget.keep(GROUP_BYTES + AGGREGATE_BYTES * aggregates.length);
     return aggregates.map(({ aggregate }) => aggregate.create());
   };
-  const groups = new Map<string, { keys: Value[]; accumulators: ReturnType<typeof create> }>();
+  const groups = new Map<string, { keys: SqlValue[]; accumulators: ReturnType<typeof create> }>();
   // Without GROUP BY there is one group, even if no points match.
   if (keys.length === 0) groups.set("[]", { keys: [], accumulators: create() });
   for await (const batch of batches)

@@ -5,7 +5,7 @@ import type { StoredPoint } from "../points-table.ts";
 import type { Select } from "./ast.ts";
 import { createQueryBudget } from "./budget.ts";
 import { formatResult } from "./format.ts";
-import { parseQuery } from "./parse.ts";
+import { parseSql } from "./parse.ts";
 import { runSelect } from "./run.ts";
 
 const NOW = Date.parse("2026-11-20T12:34:56.789Z");
@@ -15,7 +15,7 @@ const POINTS: StoredPoint[] = [
 ];
 
 async function run(sql: string) {
-  const statement = parseQuery(sql) as Select;
+  const statement = parseSql(sql) as Select;
   const result = await runSelect(statement, {
     async *points() {
       yield POINTS;

@@ -1,6 +1,6 @@
 import { analyticsErrors } from "../errors.ts";
 
-export interface Token {
+export interface QueryToken {
   kind: "name" | "string" | "number" | "symbol" | "end";
   text: string;
   /** Offsets in the query: of its first character, and of the one after its last. */
@@ -27,8 +27,8 @@ const TOKEN_PATTERN = new RegExp(
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", 0: "\0", "%": "\\%", _: "\\_" };
 
 /** Splits a query into tokens. Throws invalidQuery for text that is not a token. */
-export function tokenize(query: string): Token[] {
-  const tokens: Token[] = [];
+export function tokenizeQuery(query: string): QueryToken[] {
+  const tokens: QueryToken[] = [];
   let tokenStart = 0;
   while (tokenStart < query.length) {
     TOKEN_PATTERN.lastIndex = tokenStart;

@@ -3,16 +3,16 @@ import type { StoredPoint } from "../points-table.ts";
 
 /** Types of the hosted SQL API, which appear in the metadata of results. A DateTime is in epoch seconds. */
 export type Type = "String" | "Float64" | "UInt64" | "Int64" | "UInt32" | "UInt8" | "DateTime";
-export type Value = string | number;
+export type SqlValue = string | number;
 
 /** The data on which an expression is evaluated. */
-export interface Scope {
+export interface EvaluationScope {
   /** The current point; undefined for a query without FROM, and for groups. */
   point: StoredPoint | undefined;
   dataset: string;
   /** For groups: the values of the GROUP BY expressions, and of the aggregates. */
-  keys: readonly Value[];
-  aggregates: readonly Value[];
+  keys: readonly SqlValue[];
+  aggregates: readonly SqlValue[];
 }
 
 /** An expression whose names and types have been checked. */
@@ -20,10 +20,10 @@ export interface CompiledExpression {
   type: Type;
   /** True if the value depends on neither a point nor a group. */
   isConstant: boolean;
-  evaluate(scope: Scope): Value;
+  evaluate(scope: EvaluationScope): SqlValue;
 }
 
-export const NO_SCOPE: Scope = { point: undefined, dataset: "", keys: [], aggregates: [] };
+export const NO_SCOPE: EvaluationScope = { point: undefined, dataset: "", keys: [], aggregates: [] };
 
 export const isNumeric = (type: Type) => type !== "String" && type !== "DateTime";
 export const isInteger = (type: Type) => isNumeric(type) && type !== "Float64";
@@ -31,7 +31,7 @@ export const isInteger = (type: Type) => isNumeric(type) && type !== "Float64";
 export const queryError = (reason: string) => analyticsErrors.invalidQuery({ reason });
 
 /** Compares strings by UTF-16 code units and numbers by value. */
-export const compare = (a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0);
+export const compare = (a: SqlValue, b: SqlValue): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Parses `YYYY-MM-DD` with an optional ` HH:MM:SS` in UTC. Throws invalidQuery. */
 export function parseDateTime(text: string): number {

@@ -49,7 +49,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/kernel/guarded-fetch.ts",
-    from: "|| isNotPublicAddress(address)",
+    from: "|| isNonPublicAddress(address)",
     to: "",
     test: "src/kernel/guarded-fetch.test.ts",
   },

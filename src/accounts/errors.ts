@@ -102,7 +102,7 @@ export const accountErrors = defineErrors("accounts", {
     code: 1054,
     http: 401,
     message: "Wrong code",
-    fix: "Enter the current code of the app. Each code can be used once. A recovery code has 16 characters.",
+    fix: "Enter the current code from the authenticator app. Each code can be used once. A recovery code has 16 characters.",
   },
   signInExpired: {
     code: 1055,

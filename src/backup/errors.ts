@@ -30,7 +30,7 @@ export const backupErrors = defineErrors("backup", {
     code: "E_BACKUP_DURABLE_OBJECTS_STAY",
     http: 409,
     message: "the server has {count} Durable Objects, which PostgreSQL does not support",
-    fix: "Delete them, or keep SQLite and move only the objects, without --database-url.",
+    fix: "Delete them, or keep SQLite and move only the files of R2 and videos, without --database-url.",
   },
   moveDiffers: {
     code: "E_BACKUP_MOVE_DIFFERS",

@@ -4,7 +4,7 @@ import { request as requestHttps } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { getCACertificates } from "node:tls";
 import { messageOf } from "./errors.ts";
-import { isLoopbackAddress, isNotPublicAddress, type NetworkSet } from "./networks.ts";
+import { isLoopbackAddress, isNonPublicAddress, type NetworkSet } from "./networks.ts";
 import { createOwnAddresses } from "./own-addresses.ts";
 
 type FetchFailure = "badUrl" | "refused" | "unreachable" | "tooManyRedirects" | "tooSlow" | "tooLarge";
@@ -221,7 +221,7 @@ export async function resolveAllowed(
     (address) =>
       isIP(address) !== 0 &&
       (isOwnAddress === undefined ||
-        !(isLoopbackAddress(address) || isNotPublicAddress(address) || isOwnAddress(address))),
+        !(isLoopbackAddress(address) || isNonPublicAddress(address) || isOwnAddress(address))),
   );
   if (usable.length === 0)
     throw new FetchError("refused", `${host} does not resolve to a public IP address`, {

@@ -85,4 +85,4 @@ export const isLoopbackAddress: NetworkSet = createConstantSet(LOOPBACK);
  * Private, shared, link-local and other addresses that are not on the internet. Loopback addresses are covered by
  * `isLoopbackAddress`.
  */
-export const isNotPublicAddress: NetworkSet = createConstantSet(NOT_PUBLIC);
+export const isNonPublicAddress: NetworkSet = createConstantSet(NOT_PUBLIC);

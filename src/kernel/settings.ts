@@ -15,7 +15,8 @@ import { r2Settings, workersSettings } from "./worker-settings.ts";
  */
 export const settingsSchema = z.strictObject({
   data_dir: z.string().min(1).default(".reelpost").meta({
-    description: "Data directory. A relative path is relative to the settings file, or to the working directory",
+    description:
+      "Data directory. Relative paths are resolved from the folder of the settings file, or from the working directory without one",
     example: "/var/lib/reelpost",
   }),
   log: group("Program log: JSON lines on standard error", {

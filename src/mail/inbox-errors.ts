@@ -58,6 +58,6 @@ export const inboxErrorEntries = {
     code: "E_FIELD_MISSING",
     http: 400,
     message: "The message has no recipients",
-    fix: "Send `to`.",
+    fix: "Pass at least one address in `to`.",
   },
 };

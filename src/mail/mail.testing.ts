@@ -79,7 +79,7 @@ export function runtimeOf(handlers: Record<string, Handler>): Pick<WorkerRuntime
   };
 }
 
-export const settledAll = (settled: DeliveryResult[]): string[] =>
+export const summarizeResults = (settled: DeliveryResult[]): string[] =>
   settled.map((one) => (one.ok ? "ok" : `${one.reply.code} ${one.reply.enhanced} ${one.reply.text}`));
 
 /** A client that sends exactly the given bytes. */

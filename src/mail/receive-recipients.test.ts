@@ -3,7 +3,16 @@ import { test } from "node:test";
 import type { OwnedRoute } from "./routing/index.ts";
 import type { Verdict } from "./authenticate/index.ts";
 import { mailErrors } from "./errors.ts";
-import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf, settledAll } from "./mail.testing.ts";
+import {
+  clock,
+  ids,
+  log,
+  memoryTrace,
+  memoryTransport,
+  newSpool,
+  runtimeOf,
+  summarizeResults,
+} from "./mail.testing.ts";
 import type { Envelope } from "./messages/index.ts";
 import { createReceiver, type ReceiverOptions } from "./receive.ts";
 
@@ -42,7 +51,7 @@ async function setUp(more: Partial<ReceiverOptions> = {}) {
     ...more,
   });
   const receive = async (to: string[], from?: string) =>
-    settledAll(await receiver.receive(envelope(to, from), spool.fromMemory(Buffer.from(MESSAGE))));
+    summarizeResults(await receiver.receive(envelope(to, from), spool.fromMemory(Buffer.from(MESSAGE))));
   return { receiver, receive, trace, transport, spool };
 }
 

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf, settledAll } from "./mail.testing.ts";
+import {
+  clock,
+  ids,
+  log,
+  memoryTrace,
+  memoryTransport,
+  newSpool,
+  runtimeOf,
+  summarizeResults,
+} from "./mail.testing.ts";
 import { readMessage, type Envelope, type MailRoute, type DeliveryResult } from "./messages/index.ts";
 import { createReceiver } from "./receive.ts";
 
@@ -36,7 +45,9 @@ async function setUp({ handlers = {}, routes = {}, answer }: Setup = {}) {
     log,
   });
   const receive = async (to: string[], message = MESSAGE, more: Partial<Envelope> = {}) =>
-    settledAll(await receiver.receive(envelope(to, more), await spool.collect(Readable.from([Buffer.from(message)]))));
+    summarizeResults(
+      await receiver.receive(envelope(to, more), await spool.collect(Readable.from([Buffer.from(message)]))),
+    );
   return { spool, trace, transport, receiver, receive };
 }
 
@@ -113,7 +124,7 @@ test("reports a runtime failure as a temporary error without details", async () 
     log,
   });
   assert.deepEqual(
-    settledAll(await receiver.receive(envelope(["b@here.example"]), spool.fromMemory(Buffer.from(MESSAGE)))),
+    summarizeResults(await receiver.receive(envelope(["b@here.example"]), spool.fromMemory(Buffer.from(MESSAGE)))),
     ["451 4.3.0 Message processing failed, try again later"],
   );
 });

@@ -62,7 +62,7 @@ export const receptionErrorEntries = {
     code: "E_LISTEN",
     http: 500,
     message: "cannot listen for SMTP on {host}:{port}: {reason}",
-    fix: "Use another address: {otherPort} selects a free port.",
+    fix: "Use another address or port: {otherPort} selects a free port.",
   },
   rangeInvalid: {
     code: "E_SETTING",

@@ -53,7 +53,7 @@ export const migrateErrors = defineErrors("migrate", {
     code: "E_EXPORT_INCOMPLETE",
     http: 409,
     message: "The export in {path} is incomplete. Failed items: {names}.",
-    fix: "Run the same `reelpost export` command again, or leave out these parts with --only.",
+    fix: "Run the same `reelpost export` command again, or use --only to import only the other parts.",
   },
   manifestUnreadable: {
     code: "E_MANIFEST_UNREADABLE",
@@ -65,7 +65,7 @@ export const migrateErrors = defineErrors("migrate", {
     code: "E_PARENT_MISSING",
     http: 409,
     message: "{what} was not imported.",
-    fix: "Fix the error that it reports, then run the command again.",
+    fix: "Fix the error reported above, then run the command again.",
   },
   downloadFailed: {
     code: "E_DOWNLOAD_FAILED",

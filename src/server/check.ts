@@ -5,7 +5,7 @@ import type { Settings } from "../kernel/settings.ts";
 import { locationOf } from "./backup.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import { serverErrors } from "./errors.ts";
-import { OBJECTS_ID, OBJECTS_NAME, SECRETS_KEY_NAME } from "./storage-identity.ts";
+import { OBJECT_STORE_ID_KEY, OBJECTS_NAME, SECRETS_KEY_NAME } from "./storage-identity.ts";
 
 interface CheckServerOptions {
   repair: boolean;
@@ -24,7 +24,7 @@ export async function checkServer(settings: Settings, { repair, clock, onProgres
       ...location,
       secrets: settings.secrets,
       keyMark: { name: SECRETS_KEY_NAME },
-      objectsMark: { name: OBJECTS_NAME, object: OBJECTS_ID },
+      objectsMark: { name: OBJECTS_NAME, object: OBJECT_STORE_ID_KEY },
       now: clock.now(),
       // The lock says nothing about other nodes.
       isRunning: lock === undefined || settings.database.url !== "",

@@ -10,8 +10,8 @@ const FIRST_FD = 3;
  */
 export function inheritedSockets(env: Record<string, string | undefined>, pid = process.pid): Map<string, number> {
   const count = Number(env.LISTEN_FDS ?? 0);
-  // The variables are meant for another process: a parent did not remove them. Without LISTEN_PID the launcher passed
-  // them on.
+  // Another LISTEN_PID: the variables were meant for a parent process, which did not remove them. If it is unset, the
+  // launcher has passed the sockets to this process.
   if (!Number.isInteger(count) || count < 1 || (env.LISTEN_PID !== undefined && Number(env.LISTEN_PID) !== pid))
     return new Map();
   const names = (env.LISTEN_FDNAMES ?? "").split(":");

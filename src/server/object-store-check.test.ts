@@ -6,7 +6,7 @@ import { test, type TestContext } from "node:test";
 import { randomIds } from "../kernel/index.ts";
 import { openFsObjects, storeErrors, type ObjectStore } from "../store/index.ts";
 import { checkObjectStore, createObjectStoreProbe } from "./object-store-check.ts";
-import { OBJECTS_ID } from "./storage-identity.ts";
+import { OBJECT_STORE_ID_KEY } from "./storage-identity.ts";
 
 async function openFolder(t: TestContext): Promise<ObjectStore> {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-check-"));
@@ -17,24 +17,24 @@ async function openFolder(t: TestContext): Promise<ObjectStore> {
 test("the check of an object store requires the object with its id", async (t) => {
   const checked = { objects: await openFolder(t), ids: randomIds };
   await assert.rejects(checkObjectStore(checked), /does not respond: the object with its id is missing/);
-  await checked.objects.put(OBJECTS_ID, Buffer.from("id"));
+  await checked.objects.put(OBJECT_STORE_ID_KEY, Buffer.from("id"));
   assert.ok((await checkObjectStore(checked)) >= 0);
 });
 
 test("the check with writes stores an object and leaves none behind, even if it is not listed", async (t) => {
   const objects = await openFolder(t);
-  await objects.put(OBJECTS_ID, Buffer.from("id"));
+  await objects.put(OBJECT_STORE_ID_KEY, Buffer.from("id"));
   await checkObjectStore({ objects, ids: randomIds }, { writes: true });
   const forgetful = { ...objects, list: async function* () {} } as ObjectStore;
   await assert.rejects(checkObjectStore({ objects: forgetful, ids: randomIds }, { writes: true }), /is not listed/);
   const keys: string[] = [];
   for await (const { key } of objects.list("")) keys.push(key);
-  assert.deepEqual(keys, [OBJECTS_ID]);
+  assert.deepEqual(keys, [OBJECT_STORE_ID_KEY]);
 });
 
 test("the check with writes passes on why an object cannot be stored, and readiness does not depend on it", async (t) => {
   const objects = await openFolder(t);
-  await objects.put(OBJECTS_ID, Buffer.from("id"));
+  await objects.put(OBJECT_STORE_ID_KEY, Buffer.from("id"));
   const full = storeErrors.bucketFull({ address: "https://s3.example", what: "an object" });
   const checked = { objects: { ...objects, put: () => Promise.reject(full) }, ids: randomIds };
   await assert.rejects(checkObjectStore(checked, { writes: true }), full);

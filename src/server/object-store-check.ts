@@ -1,7 +1,7 @@
 import { messageOf, UserError, type Ids } from "../kernel/index.ts";
 import type { Store } from "../store/index.ts";
 import { serverErrors } from "./errors.ts";
-import { OBJECTS_ID } from "./storage-identity.ts";
+import { OBJECT_STORE_ID_KEY } from "./storage-identity.ts";
 
 const CACHE_MS = 5000;
 const TIMEOUT_MS = 2000;
@@ -24,7 +24,7 @@ export async function checkObjectStore(
   // An object that does not exist: a cache cannot answer in place of the store.
   await objects.open(key);
   const elapsed = performance.now() - before;
-  if ((await objects.open(OBJECTS_ID)) === undefined)
+  if ((await objects.open(OBJECT_STORE_ID_KEY)) === undefined)
     throw serverErrors.objectsUnavailable({ reason: "the object with its id is missing" });
   if (writes) await checkWrites(objects, key);
   return elapsed;

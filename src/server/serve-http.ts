@@ -266,6 +266,6 @@ function proxyReceiver({ http }: Settings, log: Log): ProxyReceiver | undefined 
     ),
     maxPending: http.connections,
     onRefused: (proxy, reason) =>
-      log.info({ proxy, reason }, "http: no valid PROXY header received from a client in http.proxies"),
+      log.info({ proxy, reason }, "http: no valid PROXY header received from an address listed in http.proxies"),
   });
 }

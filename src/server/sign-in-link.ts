@@ -40,7 +40,7 @@ export async function createSignInLink({
 }
 
 /**
- * Returns the page of the dashboard that uses the link. The secret follows "#", so that no proxy and no log receives
+ * Returns the URL of the dashboard page that redeems the sign-in link. The secret follows "#", so that no proxy and no log receives
  * it.
  */
 export const signInUrl = (dashboard: string, secret: string): string => `${dashboard}/sign-in#link=${secret}`;

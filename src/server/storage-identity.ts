@@ -7,7 +7,7 @@ import { replaceIdentity, claimIdentity, type StorageIdentityTables } from "./st
 export const SECRETS_KEY_NAME = "secrets-key";
 export const OBJECTS_NAME = "objects";
 /** Key of the object that contains the id of the object store. */
-export const OBJECTS_ID = "store-id";
+export const OBJECT_STORE_ID_KEY = "store-id";
 
 /**
  * Checks that the database, the secrets key and the object store belong together: they are configured separately. After
@@ -41,13 +41,13 @@ async function checkKey({ db, secrets }: StorageDeps): Promise<void> {
 }
 
 async function checkObjects({ db, objects, ids }: StorageDeps): Promise<void> {
-  const read = async () => (await (await objects.open(OBJECTS_ID))?.bytes())?.toString();
+  const read = async () => (await (await objects.open(OBJECT_STORE_ID_KEY))?.bytes())?.toString();
   const storedId = await read();
   const ownId = storedId ?? ids.hex();
   const claimedId = await db.transaction<StorageIdentityTables, string>(async (tx) => {
     const claimedIdentity = await claimIdentity(tx, OBJECTS_NAME, ownId);
     // Written before the commit: a database must not refer to a folder without its id.
-    if (claimedIdentity === ownId && storedId === undefined) await objects.put(OBJECTS_ID, Buffer.from(ownId));
+    if (claimedIdentity === ownId && storedId === undefined) await objects.put(OBJECT_STORE_ID_KEY, Buffer.from(ownId));
     return claimedIdentity;
   });
   // Another process may have been first and may use the same folder.

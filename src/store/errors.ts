@@ -97,7 +97,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 451,
     enhanced: "4.3.0",
     message: "the PostgreSQL server at {address} does not replicate synchronously: {problem}",
-    fix: "Configure a synchronous standby. If a failover may lose the newest writes, set database.replicated to false instead.",
+    fix: "Configure a synchronous standby. If losing the newest writes in a failover is acceptable, set database.replicated to false instead.",
   },
   busy: {
     code: "E_STORE_BUSY",
@@ -265,7 +265,7 @@ export const storeErrors = defineErrors("store", {
   leaseLost: {
     code: "E_STORE_LEASE_LOST",
     http: 409,
-    message: "lost the lease on job {id}: it expired, and another worker has taken the job",
+    message: "lost the lease on job {id}: it expired, and another process has taken the job",
   },
 });
 

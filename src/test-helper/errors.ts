@@ -12,7 +12,7 @@ export const testHelperErrors = defineErrors("test", {
     code: "reset_impossible",
     http: 409,
     message: "reset() does not delete the storage in {dataDir}.",
-    fix: "Remove `dataDir`. The server then uses a temporary folder.",
+    fix: "Omit the option `dataDir`. The server then uses a temporary folder.",
   },
   buildFailed: {
     code: "build_failed",
@@ -24,7 +24,7 @@ export const testHelperErrors = defineErrors("test", {
     code: "seed_missing",
     http: 400,
     message: "No file matches the seed {pattern} in {dir}.",
-    fix: "Correct `seeds`, or set `dir` to the folder that it refers to.",
+    fix: "Correct `seeds`, or set `dir` to the folder that the pattern is relative to.",
   },
   messageTimeout: {
     code: "message_timeout",

@@ -188,7 +188,7 @@ export const workerErrors = defineErrors("workers", {
     code: 10143,
     http: 404,
     message: "The Worker {script} of the service binding does not exist or is not running.",
-    fix: "Deploy {script}. In `reelpost dev`, also start it with another --config.",
+    fix: "Deploy {script}. In `reelpost dev`, also pass its configuration file in another --config.",
   },
   entrypointMissing: {
     code: 10144,

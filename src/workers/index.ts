@@ -138,7 +138,7 @@ export {
   localObjects,
   objectLimits,
   openObjectStorage,
-  type ObjectMigrations,
+  type DurableObjectMigrations,
   type ObjectNamespace,
   type ObjectNamespaces,
 } from "./objects/index.ts";

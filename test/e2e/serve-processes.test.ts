@@ -109,7 +109,7 @@ describe("serve --processes 2 on PostgreSQL", () => {
     async (_, { server, api, agents }) => {
       const uploaded = await uploadChat(server, api, agents[1]!);
       assert.equal(uploaded.status, 400);
-      assert.match(uploaded.body, /Durable Objects require a server that runs on one machine/);
+      assert.match(uploaded.body, /Durable Objects are stored in local files/);
     },
   );
 });

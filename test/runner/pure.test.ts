@@ -28,7 +28,7 @@ const importing = (names: string, rest = "") => ({
   "src/b.test.ts": `import { test } from "node:test";\nimport ${names} from "./a/index.ts";\n${rest}`,
 });
 
-test("follows the imported names through an index, not the whole index", (t) => {
+test("follows the imported names through an index.ts, but not its other exports", (t) => {
   const sources = sourcesWith(t, importing("{ add }"));
   assert.deepEqual([...findReachable(sources, "src/b.test.ts")], ["src/b.test.ts", "src/a/add.ts", "node:test test"]);
   assert.equal(impurity(sources, "src/b.test.ts"), undefined);

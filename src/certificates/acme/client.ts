@@ -28,7 +28,7 @@ interface Challenge {
 }
 
 /** Adds the delay that the server requests before the next poll. */
-export type WithPollDelay<Thing> = Thing & { waitMs: number | undefined };
+export type WithRetryAfter<Value> = Value & { retryAfterMs: number | undefined };
 
 /**
  * One account on one ACME server (RFC 8555). Throws AcmeProblem if the server rejects a request, and Error for network
@@ -37,9 +37,9 @@ export type WithPollDelay<Thing> = Thing & { waitMs: number | undefined };
 export interface AcmeClient {
   /** Creates or finds the account of this key and agrees to the terms of service. Must be called first. */
   register(contact: readonly string[]): Promise<void>;
-  newOrder(names: readonly string[]): Promise<WithPollDelay<Order>>;
-  order(url: string): Promise<WithPollDelay<Order>>;
-  authorization(url: string): Promise<WithPollDelay<Authorization>>;
+  newOrder(names: readonly string[]): Promise<WithRetryAfter<Order>>;
+  order(url: string): Promise<WithRetryAfter<Order>>;
+  authorization(url: string): Promise<WithRetryAfter<Authorization>>;
   /** Asks the server to validate the challenge. */
   challengeReady(url: string): Promise<void>;
   finalize(url: string, request: Uint8Array): Promise<void>;
@@ -120,14 +120,14 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
     }
   }
 
-  async function fetchResource<Thing>(url: string, payload?: object): Promise<WithPollDelay<Thing>> {
+  async function fetchResource<Value>(url: string, payload?: object): Promise<WithRetryAfter<Value>> {
     const response = await post(url, payload);
     const location = response.header("location");
     return {
       url: payload === undefined ? url : location,
-      ...jsonOf<Thing & object>(response, url),
-      waitMs: retryAfter(response, clock.now()),
-    } as WithPollDelay<Thing>;
+      ...jsonOf<Value & object>(response, url),
+      retryAfterMs: retryAfter(response, clock.now()),
+    } as WithRetryAfter<Value>;
   }
 
   return {
@@ -153,10 +153,10 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
 
 const base64url = (text: string) => Buffer.from(text).toString("base64url");
 
-function jsonOf<Thing>({ text }: AcmeResponse, url: string): Thing {
+function jsonOf<Value>({ text }: AcmeResponse, url: string): Value {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null) return value as Thing;
+    if (typeof value === "object" && value !== null) return value as Value;
   } catch {
     // Invalid JSON: reported below.
   }

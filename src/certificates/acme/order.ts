@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import { certificateRequest } from "../x509/certificate.ts";
-import type { AcmeClient, Authorization, WithPollDelay, Order } from "./client.ts";
+import type { AcmeClient, Authorization, WithRetryAfter, Order } from "./client.ts";
 import { AcmeProblem, problemText } from "./problem.ts";
 import type { ChallengeResponse, Solver } from "./solver.ts";
 
@@ -86,17 +86,17 @@ async function proveAll({ client, solver, clock, log, signal }: OrderDeps, urls:
 }
 
 /** Polls until the state is final, with growing delays that are never shorter than the server requests. */
-async function poll<Thing extends WithPollDelay<{ status: string }>>(
-  readStatus: () => Promise<Thing>,
-  done: (thing: Thing) => boolean,
+async function poll<Value extends WithRetryAfter<{ status: string }>>(
+  readStatus: () => Promise<Value>,
+  done: (thing: Value) => boolean,
   clock: Clock,
   signal: AbortSignal,
-): Promise<Thing> {
+): Promise<Value> {
   for (let pause = FIRST_POLL_DELAY_MS; ; pause = Math.min(pause * 2, MAX_POLL_DELAY_MS)) {
     const thing = await readStatus();
     if (done(thing) || (thing.status !== "pending" && thing.status !== "processing" && thing.status !== "ready"))
       return thing;
-    await clock.sleep(Math.min(Math.max(pause, thing.waitMs ?? 0), 60_000), signal);
+    await clock.sleep(Math.min(Math.max(pause, thing.retryAfterMs ?? 0), 60_000), signal);
   }
 }
 

@@ -53,7 +53,7 @@ export const videoErrors = defineErrors("video", {
   otherFile: {
     code: "E_OTHER_FILE",
     http: 409,
-    message: "The upload expects a file of {length} bytes, but {file} has {size}.",
+    message: "The upload expects a file of {length} bytes, but {file} is {size} bytes.",
     fix: "Use the original file, or upload this one without --resume.",
   },
   notDelivered: {

@@ -168,7 +168,7 @@ test("an existing upload is resumed, and one for a different file is left unchan
   const { code, message } = await failure(run);
   assert.deepEqual(
     [code, message],
-    ["E_OTHER_FILE", `The upload expects a file of 5 bytes, but a clip.mp4 has ${SIZE}.`],
+    ["E_OTHER_FILE", `The upload expects a file of 5 bytes, but a clip.mp4 is ${SIZE} bytes.`],
   );
 });
 

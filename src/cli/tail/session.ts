@@ -56,7 +56,7 @@ export async function readTail({
     if (signal.aborted) return;
   }
 
-  /** Resolves with the reason of a lost connection; undefined: the tail has ended. */
+  /** Resolves with the reason why the connection was lost, or with undefined if the tail has ended. */
   async function connectOnce(): Promise<string | undefined> {
     const { id, url } = await api.result<{ id: string; url: string }>("POST", `${script}/tails`, { json: { filters } });
     try {

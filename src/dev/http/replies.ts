@@ -51,7 +51,7 @@ function jsonOf({ outcome, exception, rejectReason, forwards, replies, events }:
   };
 }
 
-/** One message with several recipients: the worst status, and the result of each. */
+/** Combines the replies for one message with several recipients: the worst status, and the result of each recipient. */
 export function joinReplies(results: { to: string; handled: HandlingResult }[], json: boolean): HttpReply {
   const replies = results.map(({ handled }) => (json ? jsonReply(handled) : resultTextReply(handled)));
   if (replies.length === 1) return replies[0]!;

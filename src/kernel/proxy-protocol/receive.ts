@@ -3,7 +3,7 @@ import { Server as TlsServer } from "node:tls";
 import { unmappedAddress, type NetworkSet } from "../networks.ts";
 import { readProxied } from "./read-header.ts";
 
-/** The client of a load balancer, as its PROXY header states it. */
+/** The client behind a load balancer, as given in the PROXY header. */
 interface ProxiedClient {
   ip: string;
   port: number;

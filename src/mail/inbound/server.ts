@@ -98,7 +98,10 @@ export async function startSmtpServer<User>(options: SmtpServerOptions<User>): P
       });
       acceptance.shutDown();
       if (acceptance.sessions > 0)
-        log.info({ connections: acceptance.sessions, ms: limits.closeMs }, "smtp: waiting for messages in progress");
+        log.info(
+          { connections: acceptance.sessions, ms: limits.closeMs },
+          "smtp: waiting for in-progress messages to finish",
+        );
     });
   }
 
@@ -138,7 +141,7 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
       if (err === undefined) return accept(socket, client?.ip ?? unmappedAddress(proxyAddress));
       log.info(
         { proxy: proxyAddress, reason: err.message },
-        "smtp: no valid PROXY header received from a client in smtp.proxies",
+        "smtp: no valid PROXY header received from an address listed in smtp.proxies",
       );
     });
   }

@@ -318,7 +318,7 @@ export function createSending(deps: SendingDeps): Sending {
     sender: string;
   }): Promise<Pick<Outbound, "from" | "fromFor">> {
     if (bounces === undefined) return { from: sender };
-    // The name has no bounce records of its own: bounces arrive at the forward domain of this server and are passed on
+    // The name has no bounce records of its own: bounces arrive at the forwarding domain of this server and are passed on
     // to the sender.
     if (use !== "sending")
       return {

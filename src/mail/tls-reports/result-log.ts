@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { every } from "../../kernel/periodic.ts";
 import type { Clock, Log } from "../../kernel/index.ts";
-import { isLoopbackAddress, isNotPublicAddress } from "../../kernel/networks.ts";
+import { isLoopbackAddress, isNonPublicAddress } from "../../kernel/networks.ts";
 import type { TlsResult } from "../outbound/index.ts";
 import type { TlsResultRow, TlsResultsTable } from "./results-table.ts";
 import type { TlsCount } from "./types.ts";
@@ -56,7 +56,10 @@ export function createResultLog({ table, clock, log, limits: changes }: ResultLo
     if (keys === undefined) {
       if (seenDomains.domains.size >= limits.domains) {
         if (seenDomains.domains.size === limits.domains)
-          log.warn({ domains: limits.domains }, "tls-reports: daily domain limit reached");
+          log.warn(
+            { domains: limits.domains },
+            "tls-reports: daily limit of domains reached, results of other domains discarded",
+          );
         return undefined;
       }
       seenDomains.domains.set(domain, (keys = new Set()));
@@ -126,7 +129,7 @@ const shortDetailOf = ({ policy: { type }, failure }: TlsResult): Omit<TlsCount,
   ...(failure && { failure: { type: failure.type } }),
 });
 
-const isPublic = (ip: string) => !isNotPublicAddress(ip) && !isLoopbackAddress(ip);
+const isPublic = (ip: string) => !isNonPublicAddress(ip) && !isLoopbackAddress(ip);
 const limitLines = (lines: readonly string[]) =>
   lines.slice(0, MAX_LINES).map((line) => line.slice(0, MAX_LINE_LENGTH));
 const hashOf = (text: string) => createHash("sha256").update(text).digest("base64url");

@@ -30,7 +30,7 @@ const NONE = "none";
 export interface MigrationStatus {
   applied: string[];
   pending: string[];
-  /** Applied by a newer version, and compatible with this one. */
+  /** Migrations that a newer version applied and that are compatible with this one. */
   newer: string[];
 }
 

@@ -33,7 +33,7 @@ export function secretsConformance(create: () => Secrets): void {
     assert.notDeepEqual(secrets.derive("srs"), secrets.derive("verp"));
   });
 
-  test("rejects another context", () => {
+  test("rejects a secret that was encrypted for another context", () => {
     const secrets = create();
     assert.throws(() => secrets.open(secrets.seal("v", "script/a/KEY"), "script/b/KEY"), refused);
     assert.throws(() => secrets.open(secrets.seal("v", ""), "x"), refused);

@@ -56,7 +56,7 @@ function trackOf({ tracks }: Movie, stream: number | undefined, handler: string)
 }
 
 /**
- * Start of the first displayed sample, in seconds of the movie. The timeline of a video starts with whichever of its
+ * Start of the first displayed sample, in seconds on the timeline of the movie. The timeline of a video starts with whichever of its
  * tracks starts first.
  */
 function startOf(track: Track, movie: Movie): number {

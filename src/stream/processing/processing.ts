@@ -207,7 +207,7 @@ export function createProcessing({
         }
         log.warn(
           { err, video: uid, code: verdict.code },
-          `stream: failed to ${jobLabel}, will not retry; video set to error`,
+          `stream: failed to ${jobLabel}, will not retry; video marked as failed`,
         );
         await videos.failed(uid, verdict.code, verdict.text);
       }

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { isIP } from "node:net";
 import { type GuardedFetch, readUrl } from "../../kernel/guarded-fetch.ts";
 import { type Clock, messageOf } from "../../kernel/index.ts";
-import { isLoopbackAddress, isNotPublicAddress } from "../../kernel/networks.ts";
+import { isLoopbackAddress, isNonPublicAddress } from "../../kernel/networks.ts";
 import { streamErrors, throwFetchError } from "../errors.ts";
 import type { WebhookAttempt } from "./types.ts";
 
@@ -10,7 +10,7 @@ const RESPONSE_TIMEOUT_MS = 10_000;
 const MAX_SNIPPET_LENGTH = 500;
 
 /** Sends the delivery once; any response other than a 2xx is a failure. Rejects only if `signal` is aborted. */
-export async function attempt(
+export async function attemptDelivery(
   { url, secret }: { url: string; secret: string },
   body: string,
   { fetch, clock, signal }: { fetch: GuardedFetch; clock: Pick<Clock, "now">; signal?: AbortSignal },
@@ -96,7 +96,7 @@ export function webhookUrl(urlText: string, allowPrivate: boolean): string {
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const isPrivateHost =
-    isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
+    isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNonPublicAddress(host);
   if (isPrivateHost && !allowPrivate)
     throw streamErrors.invalidUrl({
       reason: `${host} is not a public host; webhooks to private addresses are not allowed`,

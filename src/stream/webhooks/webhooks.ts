@@ -4,7 +4,7 @@ import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import { localSweeps, type Db, type Jobs, type JobWorker, type Secrets, type Sweeps } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
 import { newVideo, showVideo, type StreamUrls, type Video } from "../videos/index.ts";
-import { attempt, WEBHOOK_ATTEMPTS, isSuccess, webhookRetryDelay, webhookUrl } from "./attempt.ts";
+import { attemptDelivery, WEBHOOK_ATTEMPTS, isSuccess, webhookRetryDelay, webhookUrl } from "./attempt.ts";
 import type { WebhookDelivery, WebhookEndpoint, Webhooks, WebhookTopic } from "./types.ts";
 import { createWebhooksTable, type EndpointRow } from "./webhooks-table.ts";
 
@@ -167,7 +167,7 @@ export function createWebhooks({
     maxAttempts: number,
     signal?: AbortSignal,
   ): Promise<WebhookDelivery> {
-    const made = await attempt(endpoint, delivery.payload, { fetch, clock, ...(signal && { signal }) });
+    const made = await attemptDelivery(endpoint, delivery.payload, { fetch, clock, ...(signal && { signal }) });
     const attempts = [...delivery.attempts, made];
     const status = isSuccess(made) ? "delivered" : attempts.length >= maxAttempts ? "failed" : "waiting";
     const after: WebhookDelivery = { ...delivery, attempts, status };

@@ -12,7 +12,7 @@ export const assetErrors = defineErrors("assets", {
   fileTooLarge: {
     code: 100_102,
     http: 400,
-    message: "The asset {path} has {size} bytes; at most {limit} are allowed.",
+    message: "The asset {path} is {size} bytes; the maximum is {limit}.",
     fix: "Shrink the file, exclude it in .assetsignore, or store it in R2.",
   },
   badUpload: { code: 100_103, http: 400, message: "The asset upload is invalid: {reason}.", fix: "{fix}" },

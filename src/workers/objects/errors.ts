@@ -78,7 +78,7 @@ export const objectErrors = defineErrors("durable-objects", {
     code: 10021,
     http: 400,
     message:
-      "Durable Objects require a server that runs on one machine, which has their files. With database.url, it may run on several.",
+      "Durable Objects are stored in local files, so they require a server on one machine. With database.url, a server may run on several.",
     fix: "Remove the Durable Objects from the Worker, or deploy it to a server without database.url.",
   },
   namespaceMissing: {

@@ -1,6 +1,6 @@
 import { objectErrors } from "./errors.ts";
 import { migrateNamespaces, type MigratedNamespaces } from "./migrations.ts";
-import type { ObjectMigrations, ObjectNamespace } from "./port.ts";
+import type { DurableObjectMigrations, ObjectNamespace } from "./port.ts";
 
 /** The changes that a new version makes to the Durable Object namespaces of its worker. */
 export interface ObjectPlan extends MigratedNamespaces {
@@ -13,7 +13,7 @@ interface PlanOptions {
   currentNamespaces: readonly ObjectNamespace[];
   /** The worker's current migration tag; empty before the first migration. */
   tag: string;
-  migrations: ObjectMigrations | undefined;
+  migrations: DurableObjectMigrations | undefined;
   /** False for a version that is not deployed immediately. */
   isDeployed: boolean;
   newId(className: string): string;

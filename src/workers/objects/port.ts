@@ -27,7 +27,7 @@ export interface ObjectMigration {
 }
 
 /** The migrations that an upload applies. */
-export interface ObjectMigrations {
+export interface DurableObjectMigrations {
   /** The upload is rejected if this is not the worker's current tag. */
   oldTag?: string;
   newTag?: string;

@@ -12,7 +12,7 @@ import {
 import { objectErrors } from "./errors.ts";
 import { deleteNamespaces, findForeignNamespace, listScriptNamespaces, replaceNamespaces } from "./namespaces-table.ts";
 import { planObjects, type ObjectPlan } from "./migration-plan.ts";
-import type { ObjectMigrations, ScriptObjects } from "./port.ts";
+import type { DurableObjectMigrations, ScriptObjects } from "./port.ts";
 import type { ObjectTables } from "./schema.ts";
 import type { ObjectStorage } from "./storage.ts";
 
@@ -56,7 +56,7 @@ interface NewVersion {
   script: string;
   tag: string;
   bindings: Binding[];
-  migrations: ObjectMigrations | undefined;
+  migrations: DurableObjectMigrations | undefined;
   isDeployed: boolean;
 }
 

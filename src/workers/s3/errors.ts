@@ -33,7 +33,7 @@ export const s3Errors = defineErrors("s3", {
     http: 400,
     message: "The XML you provided was not well-formed or did not validate against our published schema: {why}.",
   },
-  xmlTooLarge: { code: "EntityTooLarge", http: 400, message: "The XML body has more than {limit} bytes." },
+  xmlTooLarge: { code: "EntityTooLarge", http: 400, message: "The XML body is larger than {limit} bytes." },
   invalidDigest: { code: "InvalidDigest", http: 400, message: "The value of {header} is not a valid checksum." },
   badDigest: {
     code: "BadDigest",

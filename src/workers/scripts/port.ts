@@ -12,7 +12,7 @@ import type {
   TailBatch,
 } from "../runtime/port.ts";
 import type { AssetsConfig } from "../assets/config.ts";
-import type { ObjectMigrations } from "../objects/port.ts";
+import type { DurableObjectMigrations } from "../objects/port.ts";
 import type { Binding, WorkerModule } from "./script.ts";
 
 /**
@@ -190,7 +190,7 @@ export interface Upload {
   settings?: Partial<ScriptSettings>;
   assets?: AssetSelection;
   /** Durable Object migrations. */
-  migrations?: ObjectMigrations;
+  migrations?: DurableObjectMigrations;
 }
 
 /**

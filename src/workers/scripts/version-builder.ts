@@ -10,7 +10,7 @@ import type { Annotations, ScriptSettings, UploadedModule, Uploader, Version } f
 import type { ScriptsTables } from "./schema.ts";
 import type { VersionAssets } from "../assets/store/version-assets-table.ts";
 import { checkExportedClasses, type ObjectPlan } from "../objects/migration-plan.ts";
-import type { ObjectMigrations } from "../objects/port.ts";
+import type { DurableObjectMigrations } from "../objects/port.ts";
 import type { ObjectTables } from "../objects/schema.ts";
 import { addScript } from "./new-script.ts";
 import { findScript, updateScript, type ScriptRecord } from "./scripts-table.ts";
@@ -43,7 +43,7 @@ export interface VersionContent extends Pick<
 > {
   modules: UploadedModule[];
   assets?: VersionAssets;
-  migrations?: ObjectMigrations;
+  migrations?: DurableObjectMigrations;
   /** If set, the version goes live immediately, with these annotations of the deployment. */
   deploy?: Annotations;
 }

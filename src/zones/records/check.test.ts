@@ -162,7 +162,7 @@ describe("contents", () => {
     );
   });
 
-  test("content and priority together represent all data", () => {
+  test("content and priority together express all data of a record", () => {
     fc.assert(
       fc.property(recordOf(), ({ type, data }) => {
         const priority = hasPriority(type) ? (data.priority as number) : null;

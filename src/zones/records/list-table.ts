@@ -5,7 +5,7 @@ import { quote } from "../../protocol/dns/index.ts";
 import { prepareQuery } from "../../store/index.ts";
 import type { ZonesExecutor, ZoneTables } from "../tables.ts";
 import { likeText } from "../zones-table.ts";
-import { contentKey, RECORD_COLUMNS, recordCounts, sumOf, toRecord, type Read } from "./records-table.ts";
+import { contentKey, RECORD_COLUMNS, recordCounts, sumOf, toRecord, type RunQuery } from "./records-table.ts";
 import type { DnsRecord } from "./types.ts";
 
 /** Comparisons are case-insensitive. */
@@ -58,7 +58,7 @@ const ORDERS = {
 
 type Builder = ExpressionBuilder<ZoneTables, "dns_records">;
 
-export function createRecordLister(tables: ZonesExecutor, read: Read) {
+export function createRecordLister(tables: ZonesExecutor, read: RunQuery) {
   const counts = recordCounts(tables, read);
   const pageOf = (order: keyof typeof ORDERS, direction: "asc" | "desc") =>
     prepareQuery((arg) =>

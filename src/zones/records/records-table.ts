@@ -38,9 +38,9 @@ export const RECORD_COLUMNS = [
 ] as const satisfies (keyof Row)[];
 
 /** Runs a read: through Kysely, as in a transaction, or through the prepared `db.read`. */
-export type Read = <Found>(query: Compilable<Found>) => Promise<Found[]>;
+export type RunQuery = <Found>(query: Compilable<Found>) => Promise<Found[]>;
 const createReader =
-  (tables: ZonesExecutor): Read =>
+  (tables: ZonesExecutor): RunQuery =>
   async (query) =>
     (await tables.executeQuery(query.compile())).rows;
 

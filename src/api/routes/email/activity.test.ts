@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Caller, Permission } from "../../../accounts/index.ts";
 import { unrestrictedCaller, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
-import { DENIED, LOG, OTHER, QUEUE, recordSampleMessages, start } from "./activity.testing.ts";
+import { DENIED, LOG, OTHER, QUEUE, recordSampleMessages, startActivityApi } from "./activity.testing.ts";
 
 test("the log is listed, searched, paged by cursor, and shown per message", async (t) => {
-  const all = await start(t);
+  const all = await startActivityApi(t);
   const { call } = all;
   const { id: queued } = await recordSampleMessages(all);
   const { body } = await call("get", LOG);
@@ -82,7 +82,7 @@ test("the log is listed, searched, paged by cursor, and shown per message", asyn
 });
 
 test("rejects invalid queries of the log", async (t) => {
-  const { call } = await start(t);
+  const { call } = await startActivityApi(t);
   for (const [query, why] of [
     [{ status: "lost" }, /status/],
     [{ since: "yesterday" }, /since/],
@@ -110,7 +110,7 @@ test("a token sees only the log entries that it may read", async (t) => {
     [["Email Sending Read"], "sending"],
     [["Account Analytics Read"], "sending routing"],
   ] as [Permission[], string][]) {
-    const all = await start(t, { allowed });
+    const all = await startActivityApi(t, { allowed });
     await recordSampleMessages(all);
     const { items } = await all.activity.search({ account: TEST_ACCOUNT });
     assert.equal((await all.call("get", LOG)).body.result.map(({ kind }: { kind: string }) => kind).join(" "), kinds);
@@ -121,7 +121,7 @@ test("a token sees only the log entries that it may read", async (t) => {
     const denied = await all.call("get", LOG, { query: { kind: kinds === "sending" ? "routing" : "sending" } });
     assert.equal(denied.status, kinds.includes(" ") ? 200 : 403);
   }
-  const unauthorized = await start(t, { allowed: ["DNS Read"] });
+  const unauthorized = await startActivityApi(t, { allowed: ["DNS Read"] });
   assert.deepEqual(
     [(await unauthorized.call("get", LOG)).status, (await unauthorized.call("get", QUEUE)).status],
     [403, 403],
@@ -138,7 +138,7 @@ test("hides log entries of a zone that a policy denies, also in the account's li
   const readers = new Set<Permission>(["Email Routing Rules Read", "Email Sending Read"]);
   const allows: Caller["allows"] = (permission, on) =>
     readers.has(permission) && !(permission === "Email Routing Rules Read" && "zone" in on && on.zone === DENIED);
-  const all = await start(t, { caller: { ...unrestrictedCaller, deniedZones: [DENIED], allows } });
+  const all = await startActivityApi(t, { caller: { ...unrestrictedCaller, deniedZones: [DENIED], allows } });
   const { call, recordStep, activity } = all;
   recordStep("m2", "received", {
     from: "a@there.example",
@@ -197,7 +197,7 @@ test("hides log entries of a zone that a policy denies, also in the account's li
 });
 
 test("an account fetches the content of its sent message", async (t) => {
-  const { call, messages } = await start(t);
+  const { call, messages } = await startActivityApi(t);
   const raw = Buffer.from("Subject: \xff\r\n\r\nbody\0\r\n", "latin1");
   await messages.store({ account: TEST_ACCOUNT, messageId: "<s1@here.example>", source: { open: () => raw } });
   await messages.store({ account: OTHER, messageId: "<s2@here.example>", source: { open: () => raw } });
@@ -219,7 +219,7 @@ test("an account fetches the content of its sent message", async (t) => {
 });
 
 test("lists system mail only for the operator account", async (t) => {
-  const all = await start(t);
+  const all = await startActivityApi(t);
   all.recordStep("<v1@platform.example>", "sent", {
     via: "platform",
     from: "noreply@platform.example",
@@ -233,7 +233,7 @@ test("lists system mail only for the operator account", async (t) => {
       status: string;
     }[];
   assert.deepEqual(await list(all), []);
-  const operator = await start(t, { operator: TEST_ACCOUNT });
+  const operator = await startActivityApi(t, { operator: TEST_ACCOUNT });
   operator.recordStep("<v1@platform.example>", "sent", {
     via: "platform",
     from: "noreply@platform.example",

@@ -24,8 +24,8 @@ export const DENIED = "8".repeat(32);
 export const LOG = `/accounts/${TEST_ACCOUNT}/email/activity`;
 export const QUEUE = `/accounts/${TEST_ACCOUNT}/email/queue`;
 
-/** Starts the API of the log and the queue, without deliveries. */
-export async function start(
+/** Starts the API with the routes of the mail log and the queue. Nothing is delivered. */
+export async function startActivityApi(
   t: TestContext,
   { allowed, caller, operator = "" }: { allowed?: Permission[]; caller?: Caller; operator?: string } = {},
 ) {
@@ -112,7 +112,7 @@ export async function start(
 }
 
 /** Resolves with a forwarded message, and a sent message that has not arrived. */
-export async function recordSampleMessages({ recordStep, enqueue }: Awaited<ReturnType<typeof start>>) {
+export async function recordSampleMessages({ recordStep, enqueue }: Awaited<ReturnType<typeof startActivityApi>>) {
   recordStep("m1", "received", {
     from: "a@there.example",
     to: ["box@here.example"],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { TEST_ACCOUNT } from "../../api.testing.ts";
-import { LOG, start } from "./activity.testing.ts";
+import { LOG, startActivityApi } from "./activity.testing.ts";
 
 const RAW = [
   "From: a@there.example",
@@ -21,8 +21,8 @@ const RAW = [
   "",
 ].join("\r\n");
 
-async function received(t: TestContext, options: Parameters<typeof start>[1] = {}) {
-  const log = await start(t, options);
+async function received(t: TestContext, options: Parameters<typeof startActivityApi>[1] = {}) {
+  const log = await startActivityApi(t, options);
   const id = "1".repeat(32);
   log.recordStep(id, "received", {
     from: "a@there.example",

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
-import { OTHER, QUEUE, recordSampleMessages, start } from "./activity.testing.ts";
+import { OTHER, QUEUE, recordSampleMessages, startActivityApi } from "./activity.testing.ts";
 
 test("lists, shows, cancels and retries only the account's own queued messages", async (t) => {
-  const all = await start(t);
+  const all = await startActivityApi(t);
   const { call, enqueue, clock } = all;
   const { id } = await recordSampleMessages(all);
   clock.advance(1000);
@@ -90,7 +90,7 @@ test("lists, shows, cancels and retries only the account's own queued messages",
 });
 
 test("shows the operator queued messages that belong to no account", async (t) => {
-  const { call, enqueue } = await start(t, { operator: TEST_ACCOUNT });
+  const { call, enqueue } = await startActivityApi(t, { operator: TEST_ACCOUNT });
   const { id } = await enqueue("<s4@platform.example>", ["x@else.example"], { account: undefined as never });
   assert.deepEqual((await call("get", QUEUE)).body.result, []);
   assert.deepEqual(

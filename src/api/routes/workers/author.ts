@@ -1,7 +1,7 @@
 import type { Author, Uploader } from "../../../workers/index.ts";
 import type { Call } from "../../operation.ts";
 
-/** The first product in the user agent, mapped to the published source names. */
+/** The first product in the user agent, mapped to the sources that the hosted API documents. */
 const SOURCES: Record<string, string> = { wrangler: "wrangler", terraform: "terraform", mozilla: "dash" };
 
 /** Returns the author of a version or deployment, and the client that was used. */

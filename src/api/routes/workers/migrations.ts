@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { objectErrors, objectLimits, type ObjectMigrations, type Upload } from "../../../workers/index.ts";
+import { objectErrors, objectLimits, type DurableObjectMigrations, type Upload } from "../../../workers/index.ts";
 
 const className = z.string().min(1).max(objectLimits.classNameLength);
 const classNames = z.array(className).max(objectLimits.classes).nullish();
@@ -33,7 +33,7 @@ export function migrationsPartOf(
   const migrationSteps = [...(steps ?? []), singleStep].map(readStep).filter((each) => Object.keys(each).length > 0);
   // Clients send empty migrations for a worker that never had Durable Objects.
   if (migrationSteps.length === 0 && !old_tag && !new_tag) return {};
-  const migrations: ObjectMigrations = {
+  const migrations: DurableObjectMigrations = {
     steps: migrationSteps,
     ...(old_tag && { oldTag: old_tag }),
     ...(new_tag && { newTag: new_tag }),
@@ -41,7 +41,7 @@ export function migrationsPartOf(
   return { migrations };
 }
 
-function readStep({ transferred_classes, ...fields }: StepFields): ObjectMigrations["steps"][number] {
+function readStep({ transferred_classes, ...fields }: StepFields): DurableObjectMigrations["steps"][number] {
   const transferredClass = transferred_classes?.[0];
   if (transferredClass !== undefined)
     throw objectErrors.transferUnsupported({ className: transferredClass.from ?? "" });

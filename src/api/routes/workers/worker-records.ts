@@ -89,7 +89,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         const show = await createShow(account);
         if (query.order_by === "name" && query.order === "asc")
           return respondWithPage(await scripts.list(account, page), page, show);
-        // The store returns workers by name; an account has at most a few hundred.
+        // The store returns workers in the order of their names. An account has at most a few hundred, so they are sorted here.
         return respondWithPage(pageOf(sortScripts((await scripts.list(account)).items, query), page), page, show);
       },
     ),

@@ -62,7 +62,7 @@ export function parseObjectsUrl(text: string): S3Location {
   return { bucket: authority, prefix, endpoint, region, pathStyle: pathStyle === "true" };
 }
 
-/** Returns the address for messages: the endpoint, or the service and region. */
+/** Returns the address shown in error messages: the endpoint, or the service and region. */
 export const addressOf = ({ endpoint, region }: Pick<S3Location, "endpoint" | "region">): string =>
   endpoint ?? `Amazon S3${region === undefined ? "" : ` in ${region}`}`;
 

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { isLoopbackAddress, isNotPublicAddress } from "../../../kernel/networks.ts";
+import { isLoopbackAddress, isNonPublicAddress } from "../../../kernel/networks.ts";
 import { streamErrors } from "../../errors.ts";
 
 export interface OutputTarget {
@@ -40,7 +40,7 @@ export function checkTarget({ url, streamKey }: OutputTarget, allowPrivate: bool
   const host = URL.parse(`http://${parsed.hostname}`)?.hostname.replace(/^\[(.*)\]$/, "$1");
   if (host === undefined) throw badTarget("url has no valid host");
   const isPrivateHost =
-    isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
+    isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNonPublicAddress(host);
   if (isPrivateHost && !allowPrivate)
     throw badTarget(`${host} is not a public host; outputs to private addresses are not allowed`);
   return { url: trimmedUrl, streamKey };

@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from "node:net";
 import { systemLookup, type AddressLookup } from "../../../kernel/guarded-fetch.ts";
-import { isLoopbackAddress, isNotPublicAddress, type NetworkSet } from "../../../kernel/networks.ts";
+import { isLoopbackAddress, isNonPublicAddress, type NetworkSet } from "../../../kernel/networks.ts";
 import { createOwnAddresses } from "../../../kernel/own-addresses.ts";
 import { OutputError } from "./output-error.ts";
 
@@ -32,7 +32,7 @@ export async function resolveOutputHost(
   const usable = resolvedAddresses.filter(
     (address) =>
       isIP(address) !== 0 &&
-      (allowPrivate || !(isLoopbackAddress(address) || isNotPublicAddress(address) || ownAddresses(address))),
+      (allowPrivate || !(isLoopbackAddress(address) || isNonPublicAddress(address) || ownAddresses(address))),
   );
   if (usable.length === 0)
     throw new OutputError(`${host} does not resolve to a public IP address (stream.allow_private)`);

@@ -103,7 +103,7 @@ export function aiGatewaysConformance(engine: TestEngine): void {
   });
 
   describe("logs of an AI gateway", () => {
-    test("are listed newest first with filters, changed and deleted", async (t) => {
+    test("are listed (newest first, with filters), updated and deleted", async (t) => {
       const { gateways } = await start(t);
       const gateway = await gateways.create(ACCOUNT_A, "g", settings());
       const entries = [

@@ -42,6 +42,6 @@ export const analyticsErrors = defineErrors("analytics", {
     code: 10716,
     http: 400,
     message: "Invalid data point: {reason}",
-    fix: "Keep the data point within the published limits.",
+    fix: "Keep the data point within the limits: at most 20 blobs, 20 doubles and one index.",
   },
 });

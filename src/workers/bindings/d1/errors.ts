@@ -58,7 +58,7 @@ export const d1Errors = defineErrors("d1", {
     code: 7500,
     http: 400,
     message: "The transfer took longer than {transferMs} ms and was stopped.",
-    fix: "Split the file: the partial import was rolled back.",
+    fix: "Split the file and import it again. The partial import was rolled back.",
   },
   tooManyTransfers: {
     code: 7500,

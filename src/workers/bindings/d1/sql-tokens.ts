@@ -61,7 +61,7 @@ const TRIGGER = /^(?:EXPLAIN (?:QUERY PLAN )?)?CREATE (?:TEMP |TEMPORARY )?TRIGG
  * Receives the tokens of a script in order and returns true for a semicolon that ends a statement: the body of CREATE
  * TRIGGER contains semicolons and ends at `; END;`, as in sqlite3_complete().
  */
-export function createStatementEnd(): (token: string) => boolean {
+export function createStatementEndDetector(): (token: string) => boolean {
   let words = "";
   let last: string | undefined;
   let beforeLast: string | undefined;
@@ -81,7 +81,7 @@ export function createStatementEnd(): (token: string) => boolean {
 /** Splits a script at its semicolons; statements that contain only comments are omitted. */
 export function splitStatements(sql: string): SqlStatement[] {
   const statements: SqlStatement[] = [];
-  const isEnd = createStatementEnd();
+  const isEnd = createStatementEndDetector();
   let first: SqlToken | undefined;
   let parameters = createParameterList();
 

@@ -89,7 +89,7 @@ export const r2Errors = defineErrors("r2", {
     code: 10039,
     http: 416,
     message: "The requested range is not satisfiable",
-    fix: "The object has {size} bytes.",
+    fix: "Request a range within the object, which is {size} bytes long.",
   },
   unavailable: { code: 10043, http: 503, message: "The storage is temporarily unavailable. Please try again." },
   unequalParts: {

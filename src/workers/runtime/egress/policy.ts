@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { isLoopbackAddress, isNotPublicAddress, networkSet } from "../../../kernel/networks.ts";
+import { isLoopbackAddress, isNonPublicAddress, networkSet } from "../../../kernel/networks.ts";
 import type { OwnAddresses } from "../../../kernel/own-addresses.ts";
 import type { Settings } from "../../../kernel/settings.ts";
 
@@ -52,7 +52,7 @@ export function createEgressCheck(policy: EgressPolicy): EgressCheck {
     if (policy.denyPorts.includes(port)) return `port ${port} is closed to workers`;
     if (isLoopbackAddress(address))
       return policy.allowLoopback ? undefined : "loopback addresses are closed to workers";
-    if (isNotPublicAddress(address) && !policy.allowPrivate)
+    if (isNonPublicAddress(address) && !policy.allowPrivate)
       return "private and special addresses are closed to workers";
     if (!policy.allowLoopback && isOwn()) return "addresses of this server are closed to workers";
     return undefined;

@@ -1,5 +1,5 @@
 // A message as seen by the email handler, and the call that delivers it.
-import { ACTIONS_HOST, META_HEADER, META_IN_BODY, RAW, TAIL_MARK, encodeBuilder, resultOf } from "./shared.ts";
+import { ACTIONS_HOST, META_HEADER, META_IN_BODY, RAW, TAIL_MARK, encodeMessageBuilder, resultOf } from "./shared.ts";
 
 // Captured before the user's modules run, so that a worker that replaces globalThis.fetch does not break its own mail.
 const nativeFetch = globalThis.fetch;
@@ -60,7 +60,7 @@ export class ForwardableMessage {
       } = mail as { from: string; to: string | null | undefined; [RAW]: string | ReadableStream };
       return this.#act(`reply?${new URLSearchParams({ from, to: to ?? this.from })}`, raw);
     }
-    return this.#act("reply-built", encodeBuilder(mail));
+    return this.#act("reply-built", encodeMessageBuilder(mail));
   }
 
   async #act(path: string, body: string | ReadableStream): Promise<EmailSendResult> {

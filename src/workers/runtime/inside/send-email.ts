@@ -1,5 +1,5 @@
 // A `send_email` binding: runs in the worker's isolate as an internal module and calls the server over plain HTTP.
-import { RAW, encodeBuilder, resultOf } from "./shared.ts";
+import { RAW, encodeMessageBuilder, resultOf } from "./shared.ts";
 
 interface RawMessage {
   from: string;
@@ -20,7 +20,9 @@ class SendEmail {
       const query = new URLSearchParams(to === null || to === undefined ? { from } : { from, to });
       return resultOf(await this.#server.fetch(`http://send-email/raw?${query}`, { method: "POST", body: raw }));
     }
-    return resultOf(await this.#server.fetch("http://send-email/built", { method: "POST", body: encodeBuilder(mail) }));
+    return resultOf(
+      await this.#server.fetch("http://send-email/built", { method: "POST", body: encodeMessageBuilder(mail) }),
+    );
   }
 }
 

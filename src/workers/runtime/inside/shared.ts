@@ -79,7 +79,7 @@ export interface QueueVerdict {
 export type WireAttachment = { content?: unknown } & Record<string, unknown>;
 
 /** Makes a builder message serializable as JSON: binary attachment content becomes `{ base64 }`. */
-export function encodeBuilder(mail: unknown): string {
+export function encodeMessageBuilder(mail: unknown): string {
   if (typeof mail !== "object" || mail === null)
     throw new TypeError("Expected an EmailMessage or a message builder object");
   const { attachments, ...rest } = mail as { attachments?: unknown };

@@ -67,7 +67,7 @@ export async function startRtmpServer(deps: RtmpServerDeps): Promise<RtmpServer>
     maxPending: limits.maxPending,
     headerMs: limits.proxyHeaderMs,
     onRefused: (proxy, reason) =>
-      deps.log.info({ proxy, reason }, "rtmp: no valid PROXY header received from a client in live.proxies"),
+      deps.log.info({ proxy, reason }, "rtmp: no valid PROXY header received from an address listed in live.proxies"),
   });
 
   function acceptConnection(

@@ -1,4 +1,4 @@
-import { createStatementEnd, tokenAt } from "../sql-tokens.ts";
+import { createStatementEndDetector, tokenAt } from "../sql-tokens.ts";
 
 export interface ReadStatement {
   sql: string;
@@ -24,7 +24,7 @@ export class StatementTooLong extends Error {
 
 /** `maxLength`: maximum characters of one statement. */
 export function createStatementReader(maxLength: number): StatementReader {
-  const isEnd = createStatementEnd();
+  const isEnd = createStatementEndDetector();
   let text = "";
   /** The text before this index has been tokenized. */
   let at = 0;

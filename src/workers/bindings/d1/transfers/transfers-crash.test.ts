@@ -86,7 +86,7 @@ async function importAndDie(folder: string, id: string, when: string): Promise<n
 if (process.argv[2] === "import") await importAndDie(process.argv[3]!, process.argv[4]!, process.argv[5]!);
 else {
   for (const when of ["during", "after"]) {
-    test(`an import resumes, and applies its data once, if its process is killed ${when} it`, async (t) => {
+    test(`an import resumes, and applies its data once, if its process is killed ${when} applying it`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), "d1-transfers-"));
       t.after(() => rmSync(folder, { recursive: true, force: true }));
       const before = await open(folder);

@@ -44,8 +44,9 @@ const neighbours = order
     to: { path: `^src/${to}/` },
   }));
 
-// A domain is imported through its index. The project folder of workers has its own index, because commands that need
-// no server would otherwise load all of `workers`. Tests may also import the index of a folder within the domain.
+// A domain is imported through its index. Two folders of workers have an index of their own: project, because commands
+// that need no server would otherwise load all of `workers`, and local, the parts of `reelpost dev`. Tests may also import
+// the index of any folder within the domain.
 const domains = [
   "accounts",
   "certificates",
@@ -68,14 +69,14 @@ const domainIndexes = domains.flatMap((domain) => [
     comment: "A domain is imported through its index.ts.",
     severity: "error",
     from: { path: "^src/", pathNot: `^src/${domain}/|${TEST}` },
-    to: { path: `^src/${domain}/`, pathNot: `^src/${domain}/(index|ports|project/index)\\.ts$` },
+    to: { path: `^src/${domain}/`, pathNot: `^src/${domain}/(index|ports|(project|local)/index)\\.ts$` },
   },
   {
     name: `tests-import-${domain}-through-index`,
     comment: "Tests import a domain through its index.ts or the index.ts of one of its folders.",
     severity: "error",
     from: { path: TEST, pathNot: `^(test|bench|drills|scripts|src/${domain})/` },
-    to: { path: `^src/${domain}/`, pathNot: `^src/${domain}/(ports|index|[^/]+/index)\\.ts$` },
+    to: { path: `^src/${domain}/`, pathNot: `^src/${domain}/(ports|index|[^/]+/index|[^/]+/[^/]+/index)\\.ts$` },
   },
 ]);
 

@@ -6,12 +6,12 @@ import { openStore } from "../../src/store/index.ts";
 import {
   createBindings,
   createRuntime,
-  devEgress,
   type InboundMail,
   type MailActions,
   type WorkerRuntime,
   type WorkerScript,
 } from "../../src/workers/index.ts";
+import { devEgress } from "../../src/workers/local/index.ts";
 import type { BenchContext } from "../harness/bench.ts";
 
 /**

@@ -7,7 +7,7 @@ import { settingsSchema } from "../../src/kernel/settings.ts";
 import { migrations } from "../../src/server/index.ts";
 import { createJobs, createLocalEvents, migrate, openFsObjects, openSqlite, type Db } from "../../src/store/index.ts";
 import type { MediaModel } from "../../src/stream/model.ts";
-import { createVideos } from "../../src/stream/index.ts";
+import { createVideos } from "../../src/stream/videos/index.ts";
 
 /** Bytes of one four-second segment: audio at 128 kbit/s, and the rungs at typical sizes with a capped rate. */
 const SIZES = {

@@ -15,7 +15,9 @@ import { createProbe } from "../../src/stream/probe/probe.ts";
 import { chunksMigrations, createProcessing } from "../../src/stream/processing/index.ts";
 import { createSegments, type SegmentsModule } from "../../src/stream/encode/segments.ts";
 import { videosMigrations } from "../../src/stream/videos/videos-table.ts";
-import { createMediaTools, createVideos, type Video } from "../../src/stream/index.ts";
+import { type Video } from "../../src/stream/index.ts";
+import { createVideos } from "../../src/stream/videos/index.ts";
+import { createMediaTools } from "../../src/stream/media/index.ts";
 
 /** All components between an upload and its ladder, as in a server, in this process. */
 interface Pipeline {

@@ -1,9 +1,9 @@
-export { createHttpSolver, type HttpSolver } from "./acme/http-solver.ts";
+export { createHttpSolver } from "./acme/http-solver.ts";
 export { createDnsSolver, type DnsTxtRecords } from "./acme/solver.ts";
 export { createAuthority, issueCertificate } from "./authority.ts";
 export { certificateErrors } from "./errors.ts";
 export type { TenantHost, TenantHosts } from "./fair-share.ts";
-export { createAcmeCertificates, type AcmeCertificatesOptions } from "./from-acme.ts";
+export { createAcmeCertificates } from "./from-acme.ts";
 export { createFileCertificates } from "./from-files.ts";
 export { describeCertificate } from "./described.ts";
 export { createCertificateStore } from "./held.ts";

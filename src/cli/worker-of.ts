@@ -1,4 +1,4 @@
-import type { ProjectTarget } from "../workers/index.ts";
+import type { ProjectTarget } from "../workers/project/index.ts";
 import { connectToApi, type ApiConnection } from "./api/connect.ts";
 import { at } from "./api/paths.ts";
 import type { CommandContext } from "./command.ts";

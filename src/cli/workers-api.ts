@@ -1,4 +1,4 @@
-import type { ShownBinding } from "../workers/index.ts";
+import type { ShownBinding } from "../workers/project/index.ts";
 
 /** Versions and deployments as the API returns them. */
 export interface VersionItem {

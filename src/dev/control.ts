@@ -1,6 +1,6 @@
-import type { HandlingResult, Inbox, LocalMail, Receiver } from "../mail/index.ts";
-import { readMessage } from "../mail/index.ts";
-import type { MailBuilderFields, InvocationOutcome, WorkerRuntime } from "../workers/index.ts";
+import { type HandlingResult, type Inbox, type LocalMail, type Receiver, readMessage } from "../mail/index.ts";
+import type { InvocationOutcome, WorkerRuntime } from "../workers/index.ts";
+import type { MailBuilderFields } from "../workers/ports.ts";
 import { devErrors } from "./errors.ts";
 import type { DevEvent, EmailEvent, EventReporter } from "./events.ts";
 import type { DeliveryFaults, DiskFault } from "./faults/index.ts";

@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import type { Settings } from "../kernel/settings.ts";
-import type { Project } from "../workers/index.ts";
+import type { Project } from "../workers/project/index.ts";
 
 /** Addresses and data directory of a development server. */
 export interface DevSettings {

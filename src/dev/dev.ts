@@ -4,21 +4,19 @@ import { isLoopback, type Basics } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { createLocalMail, openInbox, type Inbox, type InboxActions } from "../mail/index.ts";
 import type { Store } from "../store/index.ts";
+import { createBindings, createWorkerRuntime, meterWorkers } from "../workers/index.ts";
 import {
-  createBindings,
-  createLocalBucketList,
-  createLocalPlatform,
-  createLocalWorkerCalls,
-  createS3HttpHandler,
-  createWorkerRuntime,
-  createObjectAlarms,
-  devEgress,
   localS3Key,
-  meterWorkers,
-  type LocalPlatform,
+  createS3HttpHandler,
+  createLocalBucketList,
+  createObjectAlarms,
+  createLocalWorkerCalls,
   type RuntimeLimits,
-  type StreamPort,
-} from "../workers/index.ts";
+  devEgress,
+  type LocalPlatform,
+  createLocalPlatform,
+} from "../workers/local/index.ts";
+import { type StreamPort } from "../workers/ports.ts";
 import { createDevControl, type DevControl } from "./control.ts";
 import { openRunFolder } from "./data-directory.ts";
 import { warnWithoutAi } from "./ai-warning.ts";

@@ -1,5 +1,6 @@
 import type { Basics } from "../kernel/index.ts";
-import { createTailConsumers, type WorkerRuntime } from "../workers/index.ts";
+import { type WorkerRuntime } from "../workers/index.ts";
+import { createTailConsumers } from "../workers/local/index.ts";
 import type { EventReporter } from "./events.ts";
 import type { DevWorkers } from "./workers.ts";
 

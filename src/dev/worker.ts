@@ -1,25 +1,25 @@
 import { formatProblems } from "../kernel/config/index.ts";
 import { messageOf, UserError, type Clock } from "../kernel/index.ts";
+import { type Queues, type ThrownException, type WorkerRuntime } from "../workers/index.ts";
 import {
-  createBundler,
-  createFolderSite,
-  explainException,
-  explainStartError,
-  inspectProject,
-  localObjectBindings,
-  localObjects,
-  readProject,
-  type Bundler,
-  type EnvUse,
-  type FolderSite,
   type ObjectNamespace,
+  localObjects,
+  localObjectBindings,
+  type FolderSite,
+  createFolderSite,
+} from "../workers/local/index.ts";
+import {
+  inspectProject,
+  explainStartError,
+  explainException,
+  type EnvUse,
   type Project,
+  readProject,
+  createBundler,
   type ProjectBuild,
-  type Queues,
-  type ThrownException,
-  type WorkerRuntime,
+  type Bundler,
   watchedFiles,
-} from "../workers/index.ts";
+} from "../workers/project/index.ts";
 import type { EventReporter } from "./events.ts";
 import { coalesce } from "./rebuild.ts";
 import { createFileWatch } from "./watch.ts";

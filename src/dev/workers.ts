@@ -1,13 +1,8 @@
 import { relative } from "node:path";
 import { messageOf, type Basics } from "../kernel/index.ts";
-import {
-  localObjects,
-  type Binding,
-  type LocalWorker,
-  type Project,
-  type RuntimeLimits,
-  type ThrownException,
-} from "../workers/index.ts";
+import { type Binding, type ThrownException } from "../workers/index.ts";
+import { localObjects, type RuntimeLimits, type LocalWorker } from "../workers/local/index.ts";
+import { type Project } from "../workers/project/index.ts";
 import { devErrors } from "./errors.ts";
 import { claimedBy, isVerified, workerFor } from "./recipients.ts";
 import { openDevWorker, type Deployer, type DevWorker, type DevWorkerOptions } from "./worker.ts";

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import type { Basics } from "../kernel/basics.ts";
-import type { MailBuilderFields, SendEmailPort, WorkerRuntime } from "../workers/index.ts";
+import type { WorkerRuntime } from "../workers/index.ts";
+import type { MailBuilderFields, SendEmailPort } from "../workers/ports.ts";
 import {
   composeMessage,
   createInboxActions,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createManualClock, randomIds, silentLog, systemClock } from "../kernel/index.ts";
 import { createLocalEvents, migrate, openSqlite } from "../store/index.ts";
-import { createHostOwners } from "../workers/index.ts";
+import { createHostOwners } from "../workers/routing/index.ts";
 import { createZones, ZONE_DELETED, zonesMigrations } from "../zones/index.ts";
 import { createCustomDomainHosts } from "./custom-domain-hosts.ts";
 import { createRoutingZones, publicHostOf } from "./routing-zones.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../kernel/index.ts";
-import type { StreamPort } from "../workers/index.ts";
+import type { StreamPort } from "../workers/ports.ts";
 import type { Audience } from "./audience/index.ts";
 import type { Audio } from "./audio/index.ts";
 import type { Captions } from "./captions/index.ts";

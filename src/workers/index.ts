@@ -1,5 +1,4 @@
 export { workerErrors } from "./errors.ts";
-export type { SendEmailPort, SendEmailCaller, EmailSendResult, MailBuilderFields, StreamPort } from "./ports.ts";
 export type {
   Scripts,
   ScriptRef,
@@ -26,11 +25,7 @@ export {
   type AssetsConfig,
   assetErrors,
   ASSET_LIMITS,
-  createFolderSite,
-  type FolderSite,
-  createAssets,
   type AssetUploads,
-  assetMigrations,
 } from "./assets/index.ts";
 export { createBindings, type Bindings } from "./bindings/bindings.ts";
 export {
@@ -38,8 +33,6 @@ export {
   aiGatewayErrors,
   aiGatewayLimits,
   createAiGatewayHttp,
-  createAiGateways,
-  aiGatewayMigrations,
   defaultAiGatewaySettings,
   type AiGateway,
   type AiGatewayLog,
@@ -47,7 +40,6 @@ export {
   type AiGatewaySettings,
 } from "./ai/index.ts";
 export {
-  createInvocationMetrics,
   quantile,
   type InvocationColumn,
   type InvocationMetrics,
@@ -55,8 +47,7 @@ export {
 } from "./invocation-metrics/index.ts";
 export { workerUsers } from "./runtime/identities.ts";
 export { createRuntime, type RuntimeOptions } from "./runtime/pool.ts";
-export { createEgressCheck, devEgress, serveEgress } from "./runtime/egress/policy.ts";
-export { type RuntimeLimits } from "./runtime/watchdog.ts";
+export { createEgressCheck, serveEgress } from "./runtime/egress/policy.ts";
 export type {
   WorkerRuntime,
   InboundMail,
@@ -69,30 +60,20 @@ export type {
 } from "./runtime/port.ts";
 export {
   createD1BookmarkGenerator,
-  createD1DatabaseList,
-  createD1Databases,
-  createD1Transfers,
-  createRemoteDatabases,
   d1Errors,
   d1Limits,
-  d1Migrations,
-  serveDatabases,
   type D1Database,
   type D1DatabaseList,
   type D1Databases,
-  type D1Limits,
   type D1Transfer,
   type D1Transfers,
 } from "./bindings/d1/index.ts";
-export { createLocalWorkerCalls } from "./bindings/services/runtime-calls.ts";
 export { ANALYTICS_QUERY_BYTES, type Analytics } from "./bindings/analytics/index.ts";
 export {
-  createKvService,
   expiryOf,
   keyBytes,
   kvErrors,
   kvLimits,
-  kvMigrations,
   type KvBulk,
   type KvEntry,
   type KvNamespace,
@@ -100,7 +81,6 @@ export {
   type KvStore,
 } from "./bindings/kv/index.ts";
 export {
-  createR2Service,
   conditionsOf as r2Conditions,
   metadataFromHeaders as r2MetadataFromHeaders,
   readHttpObject as readR2Object,
@@ -108,7 +88,6 @@ export {
   listPermittedBuckets,
   locations as r2Locations,
   r2Errors,
-  r2Migrations,
   type ListedObject as R2ListedObject,
   type R2Bucket,
   type R2BucketList,
@@ -124,29 +103,12 @@ export {
   type BucketSettingsStore,
   type CustomDomain,
   type NotificationRule,
-  bucketSettingsMigrations,
-  createBucketSettings,
 } from "./bucket-settings/index.ts";
-export { createLocalPlatform, type LocalPlatform, type LocalWorker } from "./local/index.ts";
 export { managedHost } from "./public-buckets/index.ts";
-export {
-  createObjectAlarms,
-  createObjectNamespaces,
-  createScriptObjects,
-  objectErrors,
-  localObjectBindings,
-  localObjects,
-  objectLimits,
-  openObjectStorage,
-  type DurableObjectMigrations,
-  type ObjectNamespace,
-  type ObjectNamespaces,
-} from "./objects/index.ts";
+export { objectErrors, objectLimits, type DurableObjectMigrations, type ObjectNamespaces } from "./objects/index.ts";
 export {
   queueErrors,
   queueLimits,
-  queueMigrations,
-  createQueueStore,
   type QueueConsumer,
   type NewQueueConsumer,
   type NewQueueMessage,
@@ -158,15 +120,12 @@ export {
   type Queues,
 } from "./queues/index.ts";
 export {
-  createHostOwners,
   type CheckDomainAccess,
   type WorkerDomain,
   type WorkerRoute,
   type RoutingZone,
   type WantedDomain,
   type WorkerRouting,
-  createWorkerRouting,
-  routingMigrations,
 } from "./routing/index.ts";
 export {
   secretsStoreErrors,
@@ -176,30 +135,7 @@ export {
   type SecretsStore,
   type SecretStore,
   type StoredSecret,
-  secretsStoreMigrations,
-  createSecretsStore,
 } from "./secrets-store/index.ts";
-export { createLocalBucketList, createS3HttpHandler, localS3Key } from "./s3/index.ts";
-export {
-  type FolderAsset,
-  watchedFiles,
-  RATE_LIMIT_NAMESPACE,
-  type Bundler,
-  type ProjectBuild,
-  createBundler,
-  NEWEST_COMPATIBILITY_DATE,
-  readProject,
-  type ProjectTarget,
-  type TargetDatabase,
-  type TargetResource,
-  type ShownBinding,
-  describeBinding,
-  type Project,
-  type EnvUse,
-  explainException,
-  explainStartError,
-  inspectProject,
-} from "./project/index.ts";
 export { OLDEST_COMPATIBILITY_DATE } from "./scripts/checks.ts";
 export { createScripts } from "./scripts/scripts.ts";
 export { parseCron } from "./schedules/cron.ts";
@@ -210,11 +146,8 @@ export { meterWorkers } from "./worker-metrics.ts";
 export { createWorkerRuntime } from "./worker-runtime.ts";
 export { createWorkers, type Workers } from "./workers.ts";
 export {
-  createTailConsumers,
   MAX_TAIL_CONSUMERS,
   tailErrors,
-  createTails,
-  tailMigrations,
   type ReaderConnection,
   type Tail,
   type TailReader,

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { describe, test, type TestContext } from "node:test";
-import { silentLog, systemClock } from "../../src/kernel/index.ts";
+import { silentLog, systemClock, randomIds } from "../../src/kernel/index.ts";
 import { createAuthenticator, createSigner } from "../../src/mail/authenticate/index.ts";
 import { createSpool } from "../../src/mail/messages/spool.ts";
-import { randomIds } from "../../src/kernel/index.ts";
 import { createBlockLists } from "../../src/mail/inbound/block-lists.ts";
 import { createDane } from "../../src/mail/outbound/policy/dane.ts";
 import { findNextHops } from "../../src/mail/outbound/smtp/next-hops.ts";
-import { createLookups, type Lookups, type QuestionType } from "../../src/zones/index.ts";
+import { createLookups, type Lookups } from "../../src/zones/index.ts";
+import { type QuestionType } from "../../src/zones/dns/lookup/message.ts";
 import {
   startScriptedServer,
   type ScriptedResponse,

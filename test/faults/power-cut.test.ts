@@ -7,7 +7,7 @@ import { after, before, describe, test } from "node:test";
 import { sql } from "kysely";
 import { openFsObjects, openSqlite } from "../../src/store/index.ts";
 import { loadKeyFile } from "../../src/store/secrets/keys.ts";
-import { createD1Databases } from "../../src/workers/index.ts";
+import { createD1Databases } from "../../src/workers/bindings/d1/index.ts";
 import { createDisk } from "./power-cut/disk.ts";
 import { D1_ID, OBJECTS, PARTIAL } from "./power-cut/promised.ts";
 import { type Call, readTrace, STRACE } from "./power-cut/trace.ts";

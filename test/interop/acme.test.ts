@@ -11,9 +11,9 @@ import {
   createHttpSolver,
   certificatesMigrations,
   makeSelfSigned,
-  type AcmeCertificatesOptions,
-  type HttpSolver,
 } from "../../src/certificates/index.ts";
+import { type AcmeCertificatesOptions } from "../../src/certificates/from-acme.ts";
+import { type HttpSolver } from "../../src/certificates/acme/http-solver.ts";
 import { randomIds, silentLog, systemClock, type Clock } from "../../src/kernel/index.ts";
 import type { TlsSource } from "../../src/kernel/tls-source.ts";
 import {
@@ -26,7 +26,8 @@ import {
 } from "../../src/store/index.ts";
 import { createDnsTxtRecords } from "../../src/zones/dns/dns-texts.ts";
 import { createEmbeddedProvider } from "../../src/zones/dns/provider/embedded.ts";
-import { createZones, startDnsServer, zonesMigrations } from "../../src/zones/index.ts";
+import { createZones, zonesMigrations } from "../../src/zones/index.ts";
+import { startDnsServer } from "../../src/zones/dns/server.ts";
 import { onEveryDatabase, onPostgres, type TestEngine } from "../support/databases.ts";
 import { startPebble, withPebble, type Pebble, type PebbleOptions } from "../support/pebble.ts";
 

@@ -13,7 +13,8 @@ import { createSourcePassthrough } from "../../src/stream/passthrough/passthroug
 import { createPlayback } from "../../src/stream/playback/playback.ts";
 import { createProbe } from "../../src/stream/probe/probe.ts";
 import { createSegments } from "../../src/stream/encode/segments.ts";
-import { createMediaTools, type Video } from "../../src/stream/index.ts";
+import { type Video } from "../../src/stream/index.ts";
+import { createMediaTools } from "../../src/stream/media/index.ts";
 import { anyVideo, serveDelivery, UID } from "../../src/stream/playback/playback.testing.ts";
 import { clientFile, openBrowser, openPage, openSite, withoutChromium } from "../support/browser.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";

@@ -7,15 +7,10 @@ import type { Caller } from "../../accounts/index.ts";
 import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
 import { migrate, openSqlite, type ObjectStore } from "../../store/index.ts";
 import { openWriteOnceObjects } from "../../store/objects/write-once.testing.ts";
-import {
-  bucketSettingsMigrations,
-  createBucketSettings,
-  createKvService,
-  createR2Service,
-  kvMigrations,
-  r2Migrations,
-  type Queue,
-} from "../../workers/index.ts";
+import { type Queue } from "../../workers/index.ts";
+import { createBucketSettings, bucketSettingsMigrations } from "../../workers/bucket-settings/index.ts";
+import { r2Migrations, createR2Service } from "../../workers/bindings/r2/index.ts";
+import { kvMigrations, createKvService } from "../../workers/bindings/kv/index.ts";
 import type { Zone } from "../../zones/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_TOKEN } from "../api.testing.ts";
 import { kvRoutes } from "./kv/routes.ts";

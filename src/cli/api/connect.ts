@@ -1,4 +1,4 @@
-import type { ProjectTarget } from "../../workers/index.ts";
+import type { ProjectTarget } from "../../workers/project/index.ts";
 import { oneLine } from "../../kernel/text.ts";
 import type { CommandContext } from "../command.ts";
 import { createProgress, type Progress } from "../progress.ts";

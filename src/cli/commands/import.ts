@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import type { Paint } from "../../kernel/paint.ts";
-import type { CopiedResource, TargetResource, WranglerStateImportResult } from "../../workers/index.ts";
+import type { CopiedResource, WranglerStateImportResult } from "../../workers/index.ts";
+import type { TargetResource } from "../../workers/project/index.ts";
 import { type Command, defineCommand } from "../command.ts";
 import { plural, printResult, table } from "../print.ts";
 import { configOptions, localOptions } from "../shared-options.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
-import type { FolderAsset, Project } from "../../workers/index.ts";
+import type { Project, FolderAsset } from "../../workers/project/index.ts";
 import { plural } from "../print.ts";
 import type { WorkerConnection } from "../worker-of.ts";
 import { UPLOAD_TIMEOUT_MS } from "./timeouts.ts";

@@ -1,4 +1,4 @@
-import type { Project } from "../../workers/index.ts";
+import type { Project } from "../../workers/project/index.ts";
 import { at } from "../api/paths.ts";
 import { findQueue } from "../queues/remote.ts";
 import type { WorkerConnection } from "../worker-of.ts";

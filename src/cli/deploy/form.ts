@@ -1,4 +1,5 @@
-import type { Binding, Project, WorkerModule, WorkerScript } from "../../workers/index.ts";
+import type { Binding, WorkerModule, WorkerScript } from "../../workers/index.ts";
+import type { Project } from "../../workers/project/index.ts";
 
 /** The content type of the form part for each kind of module. */
 const CONTENT_TYPES: Record<WorkerModule["kind"], string> = {

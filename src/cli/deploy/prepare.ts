@@ -1,6 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { formatProblems } from "../../kernel/config/index.ts";
-import type { Binding, Project, ProjectBuild } from "../../workers/index.ts";
+import type { Binding } from "../../workers/index.ts";
+import type { Project, ProjectBuild } from "../../workers/project/index.ts";
 import type { CommandContext } from "../command.ts";
 import { commandErrors } from "../errors.ts";
 import { prepareAssets, type PreparedAssets } from "./assets.ts";

@@ -1,5 +1,6 @@
 import { UserError } from "../../kernel/index.ts";
-import type { Binding, Project, ShownBinding } from "../../workers/index.ts";
+import type { Binding } from "../../workers/index.ts";
+import type { Project, ShownBinding } from "../../workers/project/index.ts";
 import { hasErrorCode } from "../api/codes.ts";
 import { pagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";

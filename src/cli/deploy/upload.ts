@@ -1,4 +1,4 @@
-import type { Project } from "../../workers/index.ts";
+import type { Project } from "../../workers/project/index.ts";
 import { hasErrorCode } from "../api/codes.ts";
 import { connectToApi } from "../api/connect.ts";
 import { at } from "../api/paths.ts";

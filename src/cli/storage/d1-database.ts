@@ -1,4 +1,4 @@
-import type { TargetDatabase } from "../../workers/index.ts";
+import type { TargetDatabase } from "../../workers/project/index.ts";
 import { hasErrorCode } from "../api/codes.ts";
 import type { ApiConnection } from "../api/connect.ts";
 import { pagesOf } from "../api/lists.ts";

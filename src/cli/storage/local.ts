@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import type { ProjectTarget } from "../../workers/index.ts";
+import type { ProjectTarget } from "../../workers/project/index.ts";
 import { createApiClient } from "../api/client.ts";
 import type { ApiConnection } from "../api/connect.ts";
 import type { CommandContext } from "../command.ts";

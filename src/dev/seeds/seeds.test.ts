@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { createD1Databases, type Binding } from "../../workers/index.ts";
+import { type Binding } from "../../workers/index.ts";
+import { createD1Databases } from "../../workers/bindings/d1/index.ts";
 import type { DevEvent } from "../events.ts";
 import { parseSeed, runSeeds } from "./seeds.ts";
 

@@ -1,5 +1,6 @@
 import { painter, type Paint } from "../../kernel/paint.ts";
-import { describeBinding, type Binding } from "../../workers/index.ts";
+import { type Binding } from "../../workers/index.ts";
+import { describeBinding } from "../../workers/project/index.ts";
 
 export interface BannerContent {
   version: string;

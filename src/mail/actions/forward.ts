@@ -1,6 +1,6 @@
 import type { Ids } from "../../kernel/index.ts";
 import { addressKey, domainOf, parseAddress, type HeaderField, type Mailbox } from "../../protocol/rfc5322/index.ts";
-import type { EmailSendResult } from "../../workers/index.ts";
+import type { EmailSendResult } from "../../workers/ports.ts";
 import { mailErrors } from "../errors.ts";
 import type { Forwarding } from "../forwarding/index.ts";
 import { formatField, prepend, type DeliveryResult, type SmtpReply, type Transport } from "../messages/index.ts";

@@ -1,6 +1,7 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
 import { headerValue, parseAddress, isSameMailAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
-import type { MailBuilderFields, EmailSendResult, MailActions } from "../../workers/index.ts";
+import type { MailActions } from "../../workers/index.ts";
+import type { MailBuilderFields, EmailSendResult } from "../../workers/ports.ts";
 import { mailErrors } from "../errors.ts";
 import type { Forwarding } from "../forwarding/index.ts";
 import type { Spool, Outbound, Transport } from "../messages/index.ts";

@@ -1,6 +1,6 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import { parseAddress } from "../../protocol/rfc5322/index.ts";
-import type { MailBuilderFields } from "../../workers/index.ts";
+import type { MailBuilderFields } from "../../workers/ports.ts";
 import { mailErrors } from "../errors.ts";
 import { readMessage, type Spool } from "../messages/index.ts";
 import { createSmtpRelease, type ReleaseResult } from "../outbound/index.ts";

@@ -1,5 +1,5 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
-import type { MailBuilderFields } from "../../workers/index.ts";
+import type { MailBuilderFields } from "../../workers/ports.ts";
 import type { Spool } from "../messages/index.ts";
 import { composeWithLimit, readDraft, recipientsOf, REST_FIELDS } from "../sending/index.ts";
 

@@ -1,4 +1,4 @@
-import type { EmailSendResult, SendEmailCaller, SendEmailPort } from "../../workers/index.ts";
+import type { EmailSendResult, SendEmailCaller, SendEmailPort } from "../../workers/ports.ts";
 import { mailErrors } from "../errors.ts";
 import { MAX_MESSAGE_BYTES, type Spool } from "../messages/index.ts";
 import {

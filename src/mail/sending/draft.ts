@@ -1,5 +1,5 @@
 import { addressKey, parseMailbox, parseAddress, type Mailbox } from "../../protocol/rfc5322/index.ts";
-import type { MailBuilderFields } from "../../workers/index.ts";
+import type { MailBuilderFields } from "../../workers/ports.ts";
 import { mailErrors } from "../errors.ts";
 import { readAttachments, type Attachment } from "./attachments.ts";
 import { WORKER_FIELDS, type FieldNames } from "./field-names.ts";

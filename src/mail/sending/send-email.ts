@@ -1,6 +1,6 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
 import type { Mailbox } from "../../protocol/rfc5322/index.ts";
-import type { EmailSendResult, SendEmailCaller, SendEmailPort } from "../../workers/index.ts";
+import type { EmailSendResult, SendEmailCaller, SendEmailPort } from "../../workers/ports.ts";
 import { mailErrors, mebibytes } from "../errors.ts";
 import { MAX_MESSAGE_BYTES, type Spool, type Outbound, type Trace, type Transport } from "../messages/index.ts";
 import {

@@ -1,7 +1,7 @@
 // The first process in d1-processes.test.ts: executes the D1 calls of the others, with its files in the given folder.
 import { join } from "node:path";
 import { silentLog } from "../../kernel/index.ts";
-import { createD1Databases, serveDatabases } from "../../workers/index.ts";
+import { serveDatabases, createD1Databases } from "../../workers/bindings/d1/index.ts";
 import { listenForCalls } from "./first-process.ts";
 
 const folder = process.argv[2]!;

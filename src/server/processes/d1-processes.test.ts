@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { silentLog, UserError } from "../../kernel/index.ts";
-import { createRemoteDatabases, type D1Databases } from "../../workers/index.ts";
+import { type D1Databases } from "../../workers/index.ts";
+import { createRemoteDatabases } from "../../workers/bindings/d1/index.ts";
 import { connectToFirstProcess } from "./first-process.ts";
 
 /** Starts a first process, and two callers that stand for the other processes. */

@@ -3,7 +3,8 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { workerErrors } from "../errors.ts";
-import type { MailBuilderFields, InboundMail, Invocation, MailActions, WorkerRuntime } from "../index.ts";
+import type { InboundMail, Invocation, MailActions, WorkerRuntime } from "../index.ts";
+import type { MailBuilderFields } from "../ports.ts";
 import { mailOf, noActions, scriptOf, startRuntime } from "./runtime.testing.ts";
 
 describe("a message in a worker", () => {

@@ -13,7 +13,8 @@ import { createD1Service } from "../bindings/d1/index.ts";
 import { createKvService, kvMigrations, type KvService } from "../bindings/kv/index.ts";
 import { createR2Service, r2Migrations, type R2Service } from "../bindings/r2/index.ts";
 import { createSendEmailService } from "../bindings/send-email/service.ts";
-import type { Binding, MailBuilderFields, Invocation, MailActions, WorkerRuntime, WorkerScript } from "../index.ts";
+import type { Binding, Invocation, MailActions, WorkerRuntime, WorkerScript } from "../index.ts";
+import type { MailBuilderFields } from "../ports.ts";
 import { loadIsolateModules } from "./isolate-modules.ts";
 import { mailOf, noActions, noServices, scriptOf, startRuntime } from "./runtime.testing.ts";
 

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { sql } from "kysely";
 import { openFsObjects, openSqlite } from "../../../src/store/index.ts";
 import { loadKeyFile } from "../../../src/store/secrets/keys.ts";
-import { createD1Databases } from "../../../src/workers/index.ts";
+import { createD1Databases } from "../../../src/workers/bindings/d1/index.ts";
 import { D1_ID, OBJECTS, PARTIAL } from "./promised.ts";
 
 const root = process.argv[2]!;

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createManualClock } from "../../../kernel/index.ts";
 import { migrate, openSqlite } from "../../../store/index.ts";
-import { aiGatewayMigrations, createAiGateways, type AiGateways } from "../../../workers/index.ts";
+import { type AiGateways } from "../../../workers/index.ts";
+import { aiGatewayMigrations, createAiGateways } from "../../../workers/ai/index.ts";
 import { startApi, TEST_ACCOUNT, type TestApi } from "../../api.testing.ts";
 import { aiGatewayRoutes } from "./routes.ts";
 

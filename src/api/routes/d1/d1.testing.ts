@@ -5,12 +5,12 @@ import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
 import { createJobs, createLocalEvents, jobsMigrations, migrate, openSqlite } from "../../../store/index.ts";
 import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import {
-  createD1DatabaseList,
-  createD1Databases,
-  createD1Transfers,
-  d1Migrations,
   type D1Limits,
-} from "../../../workers/index.ts";
+  d1Migrations,
+  createD1Transfers,
+  createD1Databases,
+  createD1DatabaseList,
+} from "../../../workers/bindings/d1/index.ts";
 import { startApi, type TestApiOptions } from "../../api.testing.ts";
 import { createPlatformHttp } from "../../platform-http.ts";
 import { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes.ts";

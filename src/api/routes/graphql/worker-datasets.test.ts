@@ -2,12 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
-import {
-  createInvocationMetrics,
-  workersMigrations,
-  type Invocation,
-  type WorkerUsage,
-} from "../../../workers/index.ts";
+import { workersMigrations, type Invocation, type WorkerUsage } from "../../../workers/index.ts";
+import { createInvocationMetrics } from "../../../workers/invocation-metrics/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { graphqlRoutes } from "./routes.ts";
 import { workerDatasets } from "./worker-datasets.ts";

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { createLocalEvents, migrate, openSqlite } from "../../../store/index.ts";
-import { createQueueStore, queueMigrations, type Script } from "../../../workers/index.ts";
+import { type Script } from "../../../workers/index.ts";
+import { createQueueStore, queueMigrations } from "../../../workers/queues/index.ts";
 import { startApi, TEST_ACCOUNT, type TestApi } from "../../api.testing.ts";
 import { queuesRoutes } from "./routes.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createManualClock, randomIds } from "../../../kernel/index.ts";
 import { createSecrets, migrate, openSqlite } from "../../../store/index.ts";
-import { createSecretsStore, secretsStoreMigrations } from "../../../workers/index.ts";
+import { createSecretsStore, secretsStoreMigrations } from "../../../workers/secrets-store/index.ts";
 import { startApi, TEST_ACCOUNT, type TestApi } from "../../api.testing.ts";
 import { secretsStoreRoutes } from "./routes.ts";
 

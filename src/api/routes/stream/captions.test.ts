@@ -12,7 +12,8 @@ import {
   openFsObjects,
   openSqlite,
 } from "../../../store/index.ts";
-import { createCaptions, streamMigrations, streamErrors, type Video } from "../../../stream/index.ts";
+import { streamMigrations, streamErrors, type Video } from "../../../stream/index.ts";
+import { createCaptions } from "../../../stream/captions/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamCaptionsRoutes } from "./captions.ts";
 

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { createLocalEvents, jobsMigrations, migrate, openSqlite } from "../../../store/index.ts";
-import { createChapters, streamErrors, streamMigrations, type Video } from "../../../stream/index.ts";
+import { streamErrors, streamMigrations, type Video } from "../../../stream/index.ts";
+import { createChapters } from "../../../stream/chapters/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamChaptersRoutes } from "./chapters.ts";
 

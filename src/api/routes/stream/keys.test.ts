@@ -7,13 +7,9 @@ import { test, type TestContext } from "node:test";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { isSignedBy, readToken } from "../../../protocol/playback-token/index.ts";
 import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../../store/index.ts";
-import {
-  createSigningKeys,
-  createPlaybackTokens,
-  streamErrors,
-  streamMigrations,
-  type PlaybackTokens,
-} from "../../../stream/index.ts";
+import { streamErrors, streamMigrations, type PlaybackTokens } from "../../../stream/index.ts";
+import { createPlaybackTokens } from "../../../stream/tokens/index.ts";
+import { createSigningKeys } from "../../../stream/keys/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamKeysRoutes } from "./keys.ts";
 import { streamTokenRoutes } from "./token.ts";

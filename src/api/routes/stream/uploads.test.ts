@@ -10,14 +10,9 @@ import { createGuardedFetch } from "../../../kernel/guarded-fetch.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { createJobs, createLocalEvents, jobsMigrations, migrate, openSqlite } from "../../../store/index.ts";
 import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
-import {
-  createStreamUrls,
-  createUploads,
-  createVideos,
-  streamErrors,
-  streamMigrations,
-  type WatermarkProfile,
-} from "../../../stream/index.ts";
+import { streamErrors, streamMigrations } from "../../../stream/index.ts";
+import { type WatermarkProfile, createVideos, createStreamUrls } from "../../../stream/videos/index.ts";
+import { createUploads } from "../../../stream/uploads/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_TOKEN } from "../../api.testing.ts";
 import { streamCopyRoutes } from "./copy.ts";
 import { streamDirectUploadRoutes } from "./direct-upload.ts";

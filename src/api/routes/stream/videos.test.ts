@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { silentLog } from "../../../kernel/index.ts";
-import { createViewedMinutes, customerCode } from "../../../stream/index.ts";
+import { customerCode } from "../../../stream/index.ts";
+import { createViewedMinutes } from "../../../stream/viewed/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
 import { streamDeliveryRoutes } from "./delivery.ts";
 import { streamEncodingRoutes } from "./encoding.ts";

@@ -5,7 +5,8 @@ import type { TestContext } from "node:test";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { createJobs, createLocalEvents, jobsMigrations, migrate, openSqlite } from "../../../store/index.ts";
 import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
-import { createStreamUrls, createVideos, streamMigrations, type MediaModel } from "../../../stream/index.ts";
+import { streamMigrations, type MediaModel } from "../../../stream/index.ts";
+import { createVideos, createStreamUrls } from "../../../stream/videos/index.ts";
 
 /** Opens videos for testing routes: a separate SQLite database and a manual clock. */
 export async function openVideos(t: TestContext) {

@@ -9,7 +9,8 @@ import { crc32, deflateSync } from "node:zlib";
 import { createGuardedFetch } from "../../../kernel/guarded-fetch.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
-import { createWatermarks, streamErrors, streamMigrations } from "../../../stream/index.ts";
+import { streamErrors, streamMigrations } from "../../../stream/index.ts";
+import { createWatermarks } from "../../../stream/watermarks/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamWatermarksRoutes } from "./watermarks.ts";
 

@@ -3,7 +3,7 @@ import { test, type TestContext } from "node:test";
 import { createGuardedFetch } from "../../../kernel/guarded-fetch.ts";
 import { randomIds, silentLog } from "../../../kernel/index.ts";
 import { createSecrets } from "../../../store/index.ts";
-import { createWebhooks } from "../../../stream/index.ts";
+import { createWebhooks } from "../../../stream/webhooks/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { openVideos, testModel } from "./videos.testing.ts";
 import { streamWebhookRoutes } from "./webhook.ts";

@@ -1,11 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import {
-  objectLimits,
-  queueLimits,
-  RATE_LIMIT_NAMESPACE,
-  type Binding,
-  type InheritedBinding,
-} from "../../../workers/index.ts";
+import { objectLimits, queueLimits, type Binding, type InheritedBinding } from "../../../workers/index.ts";
+import { RATE_LIMIT_NAMESPACE } from "../../../workers/project/index.ts";
 import { workerRouteErrors } from "./errors.ts";
 
 const addresses = z.array(z.string()).nullish();

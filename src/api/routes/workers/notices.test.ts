@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { NEWEST_COMPATIBILITY_DATE } from "../../../workers/index.ts";
+import { NEWEST_COMPATIBILITY_DATE } from "../../../workers/project/index.ts";
 import { CODE, startWorkersApi, WORKERS } from "./workers.testing.ts";
 
 function uploadForm(metadata: object): FormData {

@@ -1,4 +1,5 @@
-import { NEWEST_COMPATIBILITY_DATE, type Script, type Version, type WorkerRouting } from "../../../workers/index.ts";
+import { type Script, type Version, type WorkerRouting } from "../../../workers/index.ts";
+import { NEWEST_COMPATIBILITY_DATE } from "../../../workers/project/index.ts";
 
 interface Notice {
   code: number;

@@ -6,22 +6,18 @@ import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
 import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../../store/index.ts";
 import { openWriteOnceObjects } from "../../../store/objects/write-once.testing.ts";
 import {
-  assetMigrations,
-  createAssets,
   createLiveWorkers,
-  createObjectNamespaces,
   createRuntime,
-  createScriptObjects,
   createScripts,
-  createWorkerRouting,
-  devEgress,
-  routingMigrations,
-  openObjectStorage,
   scriptsMigrations,
   type BindingTargets,
   type RoutingZone,
   type Scripts,
 } from "../../../workers/index.ts";
+import { devEgress } from "../../../workers/local/index.ts";
+import { routingMigrations, createWorkerRouting } from "../../../workers/routing/index.ts";
+import { openObjectStorage, createScriptObjects, createObjectNamespaces } from "../../../workers/objects/index.ts";
+import { assetMigrations, createAssets } from "../../../workers/assets/index.ts";
 import { startApi, TEST_ACCOUNT, type TestResponse, type TestApi, type TestApiOptions } from "../../api.testing.ts";
 import { workerRoutes } from "./index.ts";
 

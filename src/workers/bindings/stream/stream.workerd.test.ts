@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
 import { defineErrors, silentLog } from "../../../kernel/index.ts";
-import type { StreamPort, WorkerRuntime } from "../../index.ts";
+import type { WorkerRuntime } from "../../index.ts";
+import type { StreamPort } from "../../ports.ts";
 import { noServices, scriptOf, startRuntime } from "../../runtime/runtime.testing.ts";
 import { createStreamService } from "./service.ts";
 

@@ -83,6 +83,26 @@ test("two segments are encoded ahead, after the requested ones and not beyond th
   assert.equal(await segments.get(of, "720p", 0), undefined);
 });
 
+test("audio is encoded ahead only after the video that a viewer waits for has begun", needsFfmpeg, async (t) => {
+  const gate = gated();
+  const { video, segments, runs } = await openEncoder(t, {
+    around: (tools) => {
+      const { ffmpeg } = gate.around(tools);
+      return { ...tools, ffmpeg: (run) => (run.args.includes("libx264") ? ffmpeg(run) : tools.ffmpeg(run)) };
+    },
+  });
+  const of = await video(await tenSeconds(), tenSegments);
+  const picture = segments.get(of, "90p", 0);
+  await gate.arrived(1);
+  assert.ok(await segments.get(of, "audio", 0));
+  await segments.get(of, "audio", 1, { lookahead: false });
+  assert.equal(runs.length, 2, "each run encodes one segment");
+  gate.open();
+  await picture;
+  while ((await segments.findStored(of, "audio", 2)) === undefined)
+    await new Promise((resolve) => setImmediate(resolve));
+});
+
 test(
   "a disconnected viewer cancels its queued and running requests, but not those of other viewers",
   needsFfmpeg,

@@ -159,9 +159,12 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
     return true;
   }
 
-  /** Encoding the next audio segments in the same run costs almost nothing. */
+  /**
+   * Encoding the next audio segments in the same run costs less than another run. While a viewer waits for video, they
+   * are left to look-ahead, because they would take CPU time from its first chunk.
+   */
   function followingSegments({ video, rendition, requests: ownRequests }: EncoderRun): number[] {
-    if (!encoder.isAudio(rendition)) return [];
+    if (!encoder.isAudio(rendition) || isVideoAwaited(video)) return [];
     const row = encoder.audioLookahead(
       video,
       [...ownRequests].map(({ n }) => n as number),
@@ -173,6 +176,13 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
     );
     return firstCovered === -1 ? row : row.slice(0, firstCovered);
   }
+
+  /** True if a viewer has not yet received the first chunk of a video segment. */
+  const isVideoAwaited = ({ uid }: Video): boolean =>
+    [...requests.values()].some(
+      ({ video, rendition, waiters, chunks }) =>
+        video.uid === uid && !encoder.isAudio(rendition) && waiters.size > 0 && chunks.length === 0,
+    );
 
   async function execute(run: EncoderRun) {
     try {

@@ -45,7 +45,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/workers/runtime/inside/tail.ts",
-    from: "executionModel !== OBJECT_MODEL &&",
+    from: "item.entrypoint === MAIL_ENTRYPOINT &&",
     to: "",
     test: "src/workers/tails/consumers/consumers.workerd.test.ts",
     name: "receives the events of a Durable Object",

@@ -153,9 +153,14 @@ function encodeBatch({ queue, messages, metrics: { oldestMessage, ...counts } }:
   return Buffer.concat([length, json, ...messages.map(({ body }) => body)]);
 }
 
-/** workerd's own 500 has no details; the reason follows with the tail. */
-const readOutcome = (answer: RawAnswer): DispatchResult =>
-  answer.status === 200 ? readJson<DispatchResult>(answer) : { outcome: "exception" };
+/**
+ * A response without a body is a silent success (see answerWith). workerd's own 500 has no details; the reason follows
+ * with the tail.
+ */
+function readOutcome(answer: RawAnswer): DispatchResult {
+  if (answer.status !== 200) return { outcome: "exception" };
+  return answer.body === "" ? { outcome: "ok", silent: true } : readJson<DispatchResult>(answer);
+}
 
 function readJson<Read>({ body }: RawAnswer): Read {
   try {

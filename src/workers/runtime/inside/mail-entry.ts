@@ -53,7 +53,11 @@ const classesOf = (exports: Handlers): string[] =>
     return prototype instanceof DurableObject || (prototype !== undefined && !(prototype instanceof WorkerEntrypoint));
   });
 
-/** Creates the class that is exported alongside the user's own exports. */
+/**
+ * Creates the class that is exported alongside the user's own exports. A class, because all calls of an object share
+ * one context if the worker has the flag `nonclass_entrypoint_reuses_ctx_across_invocations`, and trackActivity()
+ * changes the context.
+ */
 export const mailEntrypoint = (
   exported: Exported | undefined,
   options: { alwaysTail: boolean; mayWaitUnobserved: boolean },

@@ -26,8 +26,9 @@ export class ForwardableMessage {
   readonly to: string;
   readonly rawSize: number;
   readonly raw: ReadableStream;
-  readonly headers: Headers;
   readonly canBeForwarded: boolean;
+  #fields: [string, string][];
+  #headers: Headers | undefined;
   #token: string;
   #verdict: Verdict;
 
@@ -35,11 +36,16 @@ export class ForwardableMessage {
     this.from = meta.from;
     this.to = meta.to;
     this.rawSize = meta.rawSize;
-    this.headers = headersOf(meta.headers);
     this.canBeForwarded = meta.canBeForwarded;
+    this.#fields = meta.headers;
     this.#token = meta.token;
     this.#verdict = verdict;
     this.raw = raw;
+  }
+
+  /** Created on first use: each field costs a call into workerd, and many handlers read only `raw`. */
+  get headers(): Headers {
+    return (this.#headers ??= headersOf(this.#fields));
   }
 
   setReject(reason: string): void {
@@ -153,9 +159,14 @@ export async function dispatch(
     ({ token } = meta);
     await handle(new ForwardableMessage(meta, raw, verdict));
   });
+  const { rejected } = verdict;
   const isPending = mayWaitUnobserved || work.length > 0;
   if (token !== undefined && work.length > 0 && !mayWaitUnobserved) waitUntil(reportSettled(token, work));
-  return answerWith({ ...answer, rejected: verdict.rejected, pending: isPending }, before, alwaysTail);
+  return answerWith(
+    { ...answer, ...(rejected !== undefined && { rejected }), ...(isPending && { pending: true }) },
+    before,
+    alwaysTail,
+  );
 }
 
 /**
@@ -197,12 +208,13 @@ export async function dispatchScheduled(
 
 /**
  * `silent` guarantees that no tail will follow, which is true if nothing was logged meanwhile; otherwise a marker line
- * in the log ensures that one does.
+ * in the log ensures that one does. The usual response, a silent success, has no body, which saves JSON on both sides.
  */
-export function answerWith(answer: object, before: number, alwaysTail: boolean): Response {
+export function answerWith(answer: { outcome: string }, before: number, alwaysTail: boolean): Response {
   const isSilent = logCount === before && !alwaysTail;
   if (!isSilent) debug(TAIL_MARK);
-  return Response.json({ ...answer, silent: isSilent });
+  const isPlainSuccess = answer.outcome === "ok" && Object.keys(answer).length === 1;
+  return isSilent && isPlainSuccess ? new Response() : Response.json({ ...answer, silent: isSilent });
 }
 
 export async function runHandler(

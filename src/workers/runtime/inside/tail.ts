@@ -1,19 +1,17 @@
 // The tail of every worker: posts the logs and outcome of an invocation once its waitUntil() work has ended.
-import { DISPATCH_HEADER, OBJECT_MODEL } from "./shared.ts";
+import { MAIL_ENTRYPOINT, OBJECT_MODEL } from "./shared.ts";
 
 /**
  * True for a message without logs: in this common case, the response has already reported the outcome (see message.ts),
- * which saves the call. No response reports an event of a Durable Object, whatever its headers.
+ * which saves the call. Does not read the request of the item: workerd would create all its headers.
  */
 function isSilent(item: TraceItem): boolean {
-  const { logs, exceptions, diagnosticsChannelEvents, outcome, executionModel } = item;
   return (
-    executionModel !== OBJECT_MODEL &&
-    requestOf(item)?.headers[DISPATCH_HEADER] !== undefined &&
-    logs.length === 0 &&
-    exceptions.length === 0 &&
-    diagnosticsChannelEvents.length === 0 &&
-    outcome === "ok"
+    item.entrypoint === MAIL_ENTRYPOINT &&
+    item.outcome === "ok" &&
+    item.logs.length === 0 &&
+    item.exceptions.length === 0 &&
+    item.diagnosticsChannelEvents.length === 0
   );
 }
 

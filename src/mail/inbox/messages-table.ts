@@ -1,6 +1,6 @@
 import { sql, type ExpressionBuilder, type ExpressionWrapper, type SqlBool } from "kysely";
 import { offsetOf, type PageRequest } from "../../kernel/index.ts";
-import type { Db, Migration } from "../../store/index.ts";
+import { prepareQuery, type Db, type Migration } from "../../store/index.ts";
 import type { InboxSearch, InboxTerm } from "./search.ts";
 import type { InboxChange, InboxMessage } from "./types.ts";
 
@@ -111,9 +111,6 @@ export interface MessageChange {
   change: InboxChange;
 }
 
-/** Small enough that a statement does not exceed the parameter limit of the database. */
-const ROWS_PER_INSERT = 50;
-
 const LISTED = [
   "id",
   "account_id",
@@ -129,6 +126,7 @@ const LISTED = [
   "details",
 ] as const;
 type ListedRow = Pick<Row, (typeof LISTED)[number]>;
+const ALL_COLUMNS = [...LISTED, "from_key", "to_key", "subject_key", "text_key", "is_indexed", "raw"] as const;
 type Details = Pick<
   InboxMessage,
   "from" | "to" | "author" | "subject" | "messageId" | "preview" | "deliveries" | "authentication"
@@ -136,36 +134,40 @@ type Details = Pick<
 
 export function createInboxTable(db: Db) {
   const tables = db.tables<Tables>();
+  // Compiled once: to build a statement for many rows takes longer than to run one for each row.
+  const insert = prepareQuery((arg) =>
+    tables
+      .insertInto("inbox_messages")
+      .values(Object.fromEntries(ALL_COLUMNS.map((name) => [name, arg(name)])) as unknown as Row)
+      .onConflict((conflict) => conflict.column("id").doNothing()),
+  );
+  const selectOne = prepareQuery((arg) =>
+    tables
+      .selectFrom("inbox_messages")
+      .select(LISTED)
+      .where("account_id", "=", arg<string>("account"))
+      .where("id", "=", arg<string>("id")),
+  );
+  const update = prepareQuery((arg) =>
+    tables
+      .updateTable("inbox_messages")
+      .set({ status: arg("status"), worker: arg("worker"), is_read: arg("is_read"), details: arg("details") })
+      .where("id", "=", arg<string>("id")),
+  );
 
   return {
     /** Adds messages, then changes others, in one transaction. A change of a message that was deleted is ignored. */
     async write(added: readonly AddedMessage[], changed: ReadonlyMap<string, MessageChange>): Promise<void> {
       await db.transaction<Tables, void>(async (tx) => {
-        for (let at = 0; at < added.length; at += ROWS_PER_INSERT)
-          await tx
-            .insertInto("inbox_messages")
-            .values(added.slice(at, at + ROWS_PER_INSERT).map(rowOf))
-            .onConflict((conflict) => conflict.column("id").doNothing())
-            .execute();
+        for (const message of added) await tx.executeQuery(insert({ ...rowOf(message) }).compile());
         for (const [id, { account, change }] of changed) {
-          const row = await tx
-            .selectFrom("inbox_messages")
-            .select(LISTED)
-            .where("account_id", "=", account)
-            .where("id", "=", id)
-            .executeTakeFirst();
+          const { rows } = await tx.executeQuery(selectOne({ account, id }).compile());
+          const [row] = rows;
           if (row === undefined) continue;
           const message = { ...messageOf(row), ...change };
-          await tx
-            .updateTable("inbox_messages")
-            .set({
-              status: message.status,
-              worker: message.worker ?? null,
-              is_read: Number(message.read),
-              details: detailsText(message),
-            })
-            .where("id", "=", id)
-            .execute();
+          const { status, worker = null, read } = message;
+          const details = detailsText(message);
+          await tx.executeQuery(update({ id, status, worker, is_read: Number(read), details }).compile());
         }
       });
     },

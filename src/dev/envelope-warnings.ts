@@ -1,4 +1,4 @@
-import { headerValues, parseAddressList, isSameMailAddress } from "../protocol/rfc5322/index.ts";
+import { addressKey, headerValues, parseAddressList, parseMailbox, type Mailbox } from "../protocol/rfc5322/index.ts";
 import type { InboundMail } from "../workers/index.ts";
 
 /**
@@ -8,16 +8,24 @@ import type { InboundMail } from "../workers/index.ts";
  */
 export function envelopeWarnings({ from, to, headers }: Pick<InboundMail, "from" | "to" | "headers">): string[] {
   const warnings: string[] = [];
-  const fromAddresses = addressesOf(headers, "from");
-  const recipientAddresses = [...addressesOf(headers, "to"), ...addressesOf(headers, "cc")];
-  if (from !== "" && !fromAddresses.some((address) => isSameMailAddress(address, from)))
-    warnings.push(`MAIL FROM <${from}> is not the address in the From header: ${list(fromAddresses)}`);
-  if (!recipientAddresses.some((address) => isSameMailAddress(address, to)))
-    warnings.push(`RCPT TO <${to}> is not in the To or Cc header: ${list(recipientAddresses)}`);
+  const authors = mailboxesOf(headers, "from");
+  const recipients = [...mailboxesOf(headers, "to"), ...mailboxesOf(headers, "cc")];
+  if (from !== "" && !includes(authors, from))
+    warnings.push(`MAIL FROM <${from}> is not the address in the From header: ${list(authors)}`);
+  if (!includes(recipients, to)) warnings.push(`RCPT TO <${to}> is not in the To or Cc header: ${list(recipients)}`);
   return warnings;
 }
 
-const addressesOf = (headers: InboundMail["headers"], name: string) =>
-  headerValues(headers, name).flatMap((value) => (parseAddressList(value) ?? []).map(({ address }) => address));
+const mailboxesOf = (headers: InboundMail["headers"], name: string) =>
+  headerValues(headers, name).flatMap((value) => parseAddressList(value) ?? []);
 
-const list = (addresses: string[]) => (addresses.length === 0 ? "(none)" : addresses.slice(0, 5).join(", "));
+function includes(mailboxes: Mailbox[], address: string): boolean {
+  const wanted = parseMailbox(address);
+  return wanted !== undefined && mailboxes.some((mailbox) => addressKey(mailbox) === addressKey(wanted));
+}
+
+const list = (mailboxes: Mailbox[]) =>
+  mailboxes
+    .slice(0, 5)
+    .map(({ address }) => address)
+    .join(", ") || "(none)";

@@ -6,7 +6,7 @@ import { median } from "./median.ts";
  * so that no arm always follows the same neighbor. A first round warms caches and compilers and is discarded.
  *
  * Figures are computed within a round, and the median over the rounds is reported: a slow minute affects both sides of
- * a ratio.
+ * a ratio. NaN means that a figure could not be measured in this round.
  */
 export async function runRounds(
   prepared: PreparedBench,
@@ -26,7 +26,12 @@ export async function runRounds(
     if (round > 0) perRound.push(prepared.figures((arm) => sampleOf(samples, arm)));
   }
   const keys = Object.keys(perRound[0] ?? {});
-  return Object.fromEntries(keys.map((key) => [key, rounded(median(perRound.map((figures) => figures[key]!)))]));
+  return Object.fromEntries(keys.map((key) => [key, rounded(medianOfKnown(perRound.map((figures) => figures[key]!)))]));
+}
+
+function medianOfKnown(values: readonly number[]): number {
+  const known = values.filter((value) => !Number.isNaN(value));
+  return known.length === 0 ? NaN : median(known);
 }
 
 function sampleOf(samples: ReadonlyMap<string, number>, arm: string): number {

@@ -8,7 +8,7 @@ export interface Viewer {
 interface HlsViewers {
   /** Viewers of the first rendition: each has a blocking playlist request, and fetches every part. */
   open(count: number): Viewer[];
-  /** Octets of parts received so far. Throws if a viewer has failed. */
+  /** Octets of parts received so far. Throws if a viewer has failed since the previous call. */
   received(): number;
   close(): void;
 }
@@ -58,7 +58,9 @@ export async function createHlsViewers(multivariant: string): Promise<HlsViewers
         return { close: () => void (closed = true) };
       }),
     received() {
-      if (failure !== undefined) throw failure;
+      const failed = failure;
+      failure = undefined;
+      if (failed !== undefined) throw failed;
       return octets;
     },
     close() {

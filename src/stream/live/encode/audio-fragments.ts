@@ -1,5 +1,6 @@
 import { writeFragment } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment } from "../fragments.ts";
+import { joinInOwnMemory } from "./own-memory.ts";
 import { TRACK_ID } from "./picture-fragments.ts";
 
 /** Groups audio frames into fragments. Times are counted in samples and follow the average packet times. */
@@ -74,7 +75,7 @@ export function createAudioFragments({
   function cutFragment(nextKey?: number) {
     if (samples.length === 0) return;
     const head = writeFragment({ track: TRACK_ID, sequence: ++sequence, time: start, samples });
-    const bytes = Buffer.concat([head, ...data]);
+    const bytes = joinInOwnMemory([head, ...data]);
     const fragment: LiveFragment = {
       rendition,
       time: start / sampleRate,

@@ -45,6 +45,22 @@ test("ends a video fragment before the next frame would exceed its length, and b
   assert.deepEqual([...fragments[1]!.bytes.subarray(second.dataStart)], [8, 9, 10, 11]);
 });
 
+test("a fragment does not retain memory of the buffer pool", () => {
+  const { fragments, made } = pictures();
+  for (let i = 0; i < 20; i++) made.add({ time: i * 3600, shift: 0, key: i === 0, data: Buffer.from([i]) });
+  const audio = createAudioFragments({
+    rendition: "audio",
+    partMs: 200,
+    sampleRate: 48_000,
+    frame: 1024,
+    onFragment: (fragment) => fragments.push(fragment),
+  });
+  for (let i = 0; i < 20; i++) audio.add((i * 1024 * 1_000_000) / 48_000, Buffer.from([i]));
+  audio.end();
+  assert.deepEqual(new Set(fragments.map(({ rendition }) => rendition)), new Set(["source", "audio"]));
+  for (const { bytes } of fragments) assert.equal(bytes.buffer.byteLength, bytes.length);
+});
+
 test("loses no frame, keeps fragments contiguous, and presents each frame at the timestamp of its packet", async () => {
   const step = fc.record({
     gap: fc.integer({ min: 0, max: 400 }),

@@ -1,5 +1,6 @@
 import { writeFragment } from "../../../protocol/mp4/index.ts";
 import type { LiveFragment } from "../fragments.ts";
+import { joinInOwnMemory } from "./own-memory.ts";
 
 /** A video frame to be put into a fragment. Times in ticks of 1/90,000 of a second. */
 interface VideoFrame {
@@ -60,7 +61,7 @@ export function createVideoFragments({
       sync: key,
     }));
     const head = writeFragment({ track: TRACK_ID, sequence: ++sequence, time: first.time, samples });
-    const bytes = Buffer.concat([head, ...videoFrames.map(({ data }) => data)]);
+    const bytes = joinInOwnMemory([head, ...videoFrames.map(({ data }) => data)]);
     const lasts = samples.reduce((sum, sample) => sum + sample.duration, 0);
     videoFrames = [];
     onFragment({

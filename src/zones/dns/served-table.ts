@@ -25,6 +25,18 @@ export function createServedReads(db: Db) {
       .where("reversed", "<", arg<string>("to"))
       .limit(1),
   );
+  const prepareZones = (names: number) =>
+    prepareQuery((arg) =>
+      tables
+        .selectFrom("zones")
+        .select(["id", "name", "type", "serial", "name_servers", "vanity_name_servers"])
+        .where(
+          "name",
+          "in",
+          Array.from({ length: names }, (_, i) => arg<string>(`${i}`)),
+        ),
+    );
+  const zonesQueries = new Map<number, ReturnType<typeof prepareZones>>();
   const selectAt = prepareQuery((arg) =>
     tables
       .selectFrom("dns_records")
@@ -48,13 +60,10 @@ export function createServedReads(db: Db) {
       if ((await db.read(selectAt({ zone, name: path }))).length > 0) return true;
       return (await db.read(selectDescendants({ zone, from: `${path}.`, to: `${path}/` }))).length > 0;
     },
-    async zones(names: readonly string[]) {
-      return db.read(
-        tables
-          .selectFrom("zones")
-          .select(["id", "name", "type", "serial", "name_servers", "vanity_name_servers"])
-          .where("name", "in", names),
-      );
+    /** Runs for each lookup of a name outside the served zones. A name has at most 127 labels, which bounds the queries. */
+    zones(names: readonly string[]) {
+      const query = zonesQueries.getOrInsertComputed(names.length, prepareZones);
+      return db.read(query({ ...names }));
     },
   };
 }

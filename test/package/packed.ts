@@ -10,7 +10,7 @@ import { after, test } from "node:test";
 import { FREE_PORTS } from "../support/free-ports.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-const commandTimeoutMs = 5 * 60_000;
+const commandTimeoutMs = 10 * 60_000;
 const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 30_000;
 
@@ -33,13 +33,13 @@ const env = {
 
 test(
   "the packed program creates a project, checks it and handles a message; it serves and deploys a worker with a database",
-  { timeout: 15 * 60_000 },
+  { timeout: 25 * 60_000 },
   async () => {
     const tarball = pack();
     const home = join(temp, "home");
     await mkdir(home);
     await writeFile(join(home, "package.json"), JSON.stringify({ private: true }));
-    run(home, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error", tarball);
+    run(home, "npm", "install", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error", tarball);
     const reelpost = join(home, "node_modules", ".bin", "reelpost");
 
     const { version } = await readJson(join(root, "package.json"));
@@ -53,7 +53,7 @@ test(
       join(project, "package.json"),
       JSON.stringify({ ...manifest, devDependencies: { ...manifest.devDependencies, reelpost: `file:${tarball}` } }),
     );
-    run(project, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error");
+    run(project, "npm", "install", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error");
     run(project, "npm", "run", "check");
 
     const server = await start(project, "dev");

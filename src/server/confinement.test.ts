@@ -13,7 +13,7 @@ const capabilities = (found: Found): MediaCapabilities => ({
   sandbox: "bwrap",
   user: undefined,
   offline: true,
-  h264: { selected: () => selection, tested: Promise.resolve(selection) },
+  h264: { selected: () => selection, tested: Promise.resolve(selection), deselect: () => false },
   ...found,
 });
 const selection = { encoder: "libx264", reason: "h264_nvenc: Cannot load libcuda.so.1" } as const;

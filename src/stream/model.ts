@@ -27,6 +27,12 @@ export interface MediaModel {
    */
   h264Encoder?: HardwareEncoder;
   /**
+   * Initialization segments of H.264 renditions also contain the parameter sets of the software encoder, which encodes
+   * segments if the hardware encoder fails. Absent without a hardware encoder, and in models from earlier versions,
+   * whose segments only the hardware encoder can continue.
+   */
+  softwareFallback?: true;
+  /**
    * Composition offsets of video segments are shifted to be non-negative, and an edit list in the initialization
    * segment cancels the shift: without it libavformat presents video late. Absent in models from earlier versions,
    * whose stored segments need no edit list.

@@ -63,10 +63,16 @@ test("HEVC and AV1 have their own levels", () => {
 });
 
 test("a hardware encoder encodes only H.264, with a key frame at the start of each segment", () => {
-  const grid = { ...model(30), h264Encoder: "h264_nvenc" } as MediaModel;
+  const grid = { ...model(30), h264Encoder: "h264_nvenc", softwareFallback: true } as MediaModel;
   grid.segments.framesPerSegment = 120;
-  const options = videoOptions(rung(640, 360, 800_000), grid).join(" ");
+  const options = videoOptions(rung(640, 360, 800_000), grid, "h264_nvenc").join(" ");
   assert.match(options, /-c:v h264_nvenc .*-maxrate 800000 .*-level:v 3\.0 -g 120 /);
   assert.doesNotMatch(options, /x264/);
-  assert.match(videoOptions(rung(640, 360, 800_000, { codec: "hevc" }), grid).join(" "), /-c:v libx265/);
+  assert.match(videoOptions(rung(640, 360, 800_000, { codec: "hevc" }), grid, "h264_nvenc").join(" "), /-c:v libx265/);
+});
+
+test("x264 uses other ids for its parameter sets in a video of a hardware encoder", () => {
+  const of = (more: Partial<MediaModel>) => videoOptions(rung(640, 360, 800_000), { ...model(30), ...more }).join(" ");
+  assert.match(of({ h264Encoder: "h264_nvenc", softwareFallback: true }), /-c:v libx264 .*:sps-id=1/);
+  assert.doesNotMatch(of({}), /sps-id/);
 });

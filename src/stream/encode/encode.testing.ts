@@ -7,6 +7,7 @@ import { runFfmpeg } from "../../../test/support/media.ts";
 import { openObjects } from "../../../test/support/open-objects.ts";
 import { silentLog, systemClock } from "../../kernel/index.ts";
 import { openTools } from "../media/media.testing.ts";
+import type { SettingsInput } from "../../kernel/settings.ts";
 import type { MediaTools } from "../media/port.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { testVideo } from "../videos/videos.testing.ts";
@@ -16,14 +17,19 @@ import { createSegments, type SegmentsDeps } from "./segments.ts";
 interface EncoderWorldOptions extends Partial<Omit<SegmentsDeps, "tools">> {
   /** Wraps the real tools. */
   around?: (tools: MediaTools) => MediaTools;
+  /** Settings of the real tools. */
+  media?: NonNullable<SettingsInput["stream"]>;
 }
 
 /** Segments from real files and the real ffmpeg, with a record of the ffmpeg runs. */
-export async function openEncoder(t: TestContext, { around = (tools) => tools, ...more }: EncoderWorldOptions = {}) {
+export async function openEncoder(
+  t: TestContext,
+  { around = (tools) => tools, media, ...more }: EncoderWorldOptions = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-encode-test-"));
   const objects = await openObjects({ folder: join(folder, "objects") });
   const runs: string[][] = [];
-  const real = openTools(t);
+  const real = openTools(t, media);
   const tools = around({
     ...real,
     ffmpeg(run) {

@@ -1,8 +1,9 @@
 import type { AudioSources } from "./port.ts";
-import { MAIN_AUDIO, type MediaModel } from "../model.ts";
+import { MAIN_AUDIO, type MediaModel, type VideoRendition } from "../model.ts";
 import type { Video } from "../videos/index.ts";
 import { audioInitSegment } from "./audio-fragments.ts";
 import { encodeAudioRun } from "./audio-run.ts";
+import { addParameterSets, includesParameterSets } from "./parameter-sets.ts";
 import { type SegmentStore, VideoDeleted } from "./segment-store.ts";
 import { encodeVideoRun, type RunDeps } from "./video-run.ts";
 import type { RenditionSegments } from "./video-graph.ts";
@@ -61,6 +62,45 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
     return addedTrack && { ...addedTrack, start: addedTrack.start ?? 0 };
   }
 
+  /**
+   * Creates the initialization segments of the software encoder for renditions of a hardware encoder that have none.
+   * This run precedes the other one: within it, it could wait forever for the slot that the other one occupies.
+   */
+  async function softwareInits(
+    video: Video,
+    requested: readonly RenditionSegments[],
+    { urgency, signal, awaited }: EncodeOptions,
+  ): Promise<ReadonlyMap<VideoRendition, Buffer>> {
+    const model = modelOf(video);
+    const inits = new Map<VideoRendition, Buffer>();
+    if (model.softwareFallback !== true) return inits;
+    const missing: RenditionSegments[] = [];
+    for (const { rendition } of requested)
+      if (rendition.codec === "h264" && (await store.open(video.uid, rendition.name, "init")) === undefined)
+        missing.push({ rendition, segments: [] });
+    if (missing.length > 0)
+      await encodeVideoRun(parts, {
+        model,
+        requested: missing,
+        software: true,
+        urgency,
+        signal,
+        ...(awaited && { awaited }),
+        onInit: async (rendition, bytes) => void inits.set(rendition, bytes),
+        onSegment: async () => {},
+      });
+    return inits;
+  }
+
+  /** Returns the initialization segment with the parameter sets of both encoders. */
+  async function completeInit(uid: string, { name }: VideoRendition, bytes: Buffer, softwareInit: Buffer | undefined) {
+    const stored = await (await store.open(uid, name, "init"))?.bytes();
+    if (stored !== undefined) return includesParameterSets(stored, bytes) ? stored : bytes;
+    return softwareInit === undefined || includesParameterSets(softwareInit, bytes)
+      ? bytes
+      : addParameterSets(bytes, softwareInit);
+  }
+
   const encoder: SegmentEncoder = {
     isAudio,
     async has(video, rendition, n) {
@@ -94,16 +134,23 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
         onChunk,
       });
     },
-    async video(video, requested, { urgency, signal, awaited, onStored, onChunk }) {
+    async video(video, requested, options) {
+      const { urgency, signal, awaited, onStored, onChunk } = options;
       const { uid } = video;
+      const model = modelOf(video);
+      const inits = await softwareInits(video, requested, options);
       await encodeVideoRun(parts, {
-        model: modelOf(video),
+        model,
         requested,
         urgency,
         signal,
         ...(awaited && { awaited }),
         onChunk: onChunk && ((_rendition, n, chunk, isFirst) => onChunk(n, chunk, isFirst)),
-        onInit: (rendition, bytes) => store.put(uid, rendition.name, "init", bytes),
+        async onInit(rendition, bytes) {
+          const isShared = model.softwareFallback === true && rendition.codec === "h264";
+          const init = isShared ? await completeInit(uid, rendition, bytes, inits.get(rendition)) : bytes;
+          await store.put(uid, rendition.name, "init", init);
+        },
         async onSegment(rendition, n, bytes) {
           await store.put(uid, rendition.name, n, bytes);
           onStored?.();

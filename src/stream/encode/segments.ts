@@ -32,6 +32,8 @@ export interface SegmentsDeps {
   maxWaiting?: number;
   /** Private directory for runs with several renditions. Default: in the system's temporary directory. */
   scratch?: string;
+  /** See RunDeps. */
+  stallMs?: number;
 }
 
 export interface SegmentsModule extends Segments, BackgroundEncoding {}

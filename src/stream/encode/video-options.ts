@@ -1,17 +1,17 @@
 import { hardwareOptions } from "../media/index.ts";
-import type { MediaModel, VideoRendition } from "../model.ts";
+import type { HardwareEncoder, MediaModel, VideoRendition } from "../model.ts";
 import { levelOf, renditionRate, frameTicks, timescaleOf } from "./codecs.ts";
 
 /**
  * ffmpeg output options that, identically in every run, start each segment with a key frame across which no later frame
  * refers: this makes segments from different runs, machines and days fit together and share one initialization segment.
  * Each frame is a fragment of its own (`frag_every_frame`), written as soon as it is encoded, with its time on the frame
- * grid (`frag_discont`; otherwise times would start at zero).
+ * grid (`frag_discont`; otherwise times would start at zero). `hardware`: encodes H.264 instead of x264.
  */
-export function videoOptions(rendition: VideoRendition, model: MediaModel): string[] {
+export function videoOptions(rendition: VideoRendition, model: MediaModel, hardware?: HardwareEncoder): string[] {
   const rate = renditionRate(rendition, model);
   return [
-    ...encoderOptions(rendition, model),
+    ...encoderOptions(rendition, model, hardware),
     "-fps_mode",
     "passthrough",
     "-enc_time_base",
@@ -44,7 +44,13 @@ const reorderedFrames = ({ codec }: Pick<VideoRendition, "codec">): number => (c
 export const delayOf = (rendition: VideoRendition, model: MediaModel): number =>
   model.editLists === true ? reorderedFrames(rendition) * frameTicks(rendition, model) : 0;
 
-function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] {
+/**
+ * Id of the parameter sets of x264 in a video with a hardware encoder, whose own sets have the id 0: slices refer to
+ * their parameter sets by id.
+ */
+const FALLBACK_SET_ID = 1;
+
+function encoderOptions(rendition: VideoRendition, model: MediaModel, hardware: HardwareEncoder | undefined): string[] {
   const { codec, bitrate, halved } = rendition;
   const { framesPerSegment } = model.segments;
   const keyframeInterval = halved === true ? framesPerSegment / 2 : framesPerSegment;
@@ -83,9 +89,9 @@ function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] 
       params,
     ];
   }
-  if (model.h264Encoder !== undefined)
-    return hardwareOptions(model.h264Encoder, { bitrate, level, keyFrames: keyframeInterval });
-  const params = `keyint=${keyframeInterval}:min-keyint=${keyframeInterval}:scenecut=0:open-gop=0`;
+  if (hardware !== undefined) return hardwareOptions(hardware, { bitrate, level, keyFrames: keyframeInterval });
+  const setId = model.softwareFallback === true ? `:sps-id=${FALLBACK_SET_ID}` : "";
+  const params = `keyint=${keyframeInterval}:min-keyint=${keyframeInterval}:scenecut=0:open-gop=0${setId}`;
   return [
     "-c:v",
     "libx264",

@@ -2,9 +2,11 @@ import { join } from "node:path";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { withLeasedFiles, type ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
-import { deviceOptions, inputFilters, type MediaCapabilities, type MediaTools } from "../media/index.ts";
-import type { MediaModel, VideoRendition } from "../model.ts";
+import { deviceOptions, inputFilters, type MediaTools } from "../media/index.ts";
+import type { HardwareEncoder, MediaModel, VideoRendition } from "../model.ts";
 import { followFiles } from "./growing-files.ts";
+import { InitMismatch } from "./segment-store.ts";
+import { createStallWatch, EncoderStalled } from "./stall-watch.ts";
 import { createSegmentAssembler, FramesMissing, videoInitSegment, type SegmentAssembler } from "./restamp.ts";
 import type { Scratch } from "../scratch.ts";
 import { createMp4SegmentReader } from "../../protocol/mp4/index.ts";
@@ -17,12 +19,16 @@ export interface RunDeps {
   clock: Clock;
   log: Log;
   scratch: Scratch;
+  /** Milliseconds without output after which a hardware encoder has failed. Default 30 s. */
+  stallMs?: number;
 }
 
 interface VideoRun {
   model: MediaModel;
   /** At least one. Without segments only the initialization segment is created. */
   requested: readonly RenditionSegments[];
+  /** Uses the software encoder, even if the video has a hardware encoder. Default false. */
+  software?: boolean;
   urgency: "urgent" | "soon" | "background";
   signal: AbortSignal;
   /** See MediaRun. */
@@ -45,42 +51,87 @@ export class SourceMissing extends Error {
  * duration; if that was not enough, larger values follow.
  */
 const PREROLLS = ["none", 0.5, 60, Infinity] as const;
+/** Longer than a loaded machine needs to decode from a distant key frame. */
+const STALL_MS = 30_000;
 /** As a fraction of a frame: a key frame whose time was rounded up still belongs to the frame. */
 const SEEK_MARGIN_FRAMES = 1 / 3;
 
 /**
- * Encodes everything in `requested` in one ffmpeg process. Rejects with MediaRunError, Mp4Error, SourceMissing, or the
- * error of a callback.
+ * Encodes everything in `requested` in one ffmpeg process; if its hardware encoder stops responding, the software
+ * encoder encodes the rest. Rejects with MediaRunError, Mp4Error, SourceMissing, or the error of a callback.
  */
 export async function encodeVideoRun(deps: RunDeps, run: VideoRun): Promise<void> {
   const remaining = new Map(run.requested.map(({ rendition, segments }) => [rendition, [...segments]]));
   const { fps } = run.model.segments;
   const first = Math.min(...run.requested.map(({ segments }) => segments[0] ?? 0));
   const { from: begin } = framesOf(run.model, first);
+  const isComplete = () => [...remaining.values()].every(({ length }) => length === 0);
   let hasStarted = false;
+  let hardware = run.software === true ? undefined : await hardwareOf(deps, run);
   for (const preroll of PREROLLS) {
     const isExact = preroll === "none";
     // A deinterlacer needs earlier fields; at the very start of the file there are none.
     if (isExact && (begin === 0 || run.model.video!.interlaced)) continue;
     const from = isExact ? begin : Math.max(0, begin - Math.ceil((preroll * fps.num) / fps.den));
-    const pendingOutputs = run.requested
-      .map(({ rendition }) => ({ rendition, segments: remaining.get(rendition)! }))
-      .filter(({ segments }) => !hasStarted || segments.length > 0);
-    hasStarted = true;
-    await runOnce(
-      deps,
-      run,
-      pendingOutputs,
-      { from, exact: isExact },
-      (rendition) => void remaining.get(rendition)!.shift(),
-    ).catch((err: unknown) => {
-      if (!isExact || !(err instanceof FramesMissing)) throw err;
-    });
-    if ([...remaining.values()].every(({ length }) => length === 0)) return;
+    const encodePending = () => {
+      const pendingOutputs = run.requested
+        .map(({ rendition }) => ({ rendition, segments: [...remaining.get(rendition)!] }))
+        .filter(({ segments }) => !hasStarted || segments.length > 0);
+      hasStarted = true;
+      return runOnce(
+        deps,
+        { ...run, hardware },
+        pendingOutputs,
+        { from, exact: isExact },
+        (rendition) => void remaining.get(rendition)!.shift(),
+      );
+    };
+    await encodePending()
+      .catch(async (err: unknown) => {
+        if (hardware === undefined || !(await canFallBack(deps, run.model, hardware, err))) throw err;
+        hardware = undefined;
+        hasStarted &&= hasSegments(run);
+        if (!hasStarted || !isComplete()) await encodePending();
+      })
+      .catch((err: unknown) => {
+        if (!isExact || !(err instanceof FramesMissing)) throw err;
+      });
+    if (isComplete()) return;
     if (from === 0) break;
     deps.log.debug({ source: run.model.source.key, first, preroll }, "stream: frames missing, seeking further back");
   }
   throw new SourceMissing(`the source ${run.model.source.key} has no video frames for segment ${first}`);
+}
+
+const hasSegments = ({ requested }: Pick<VideoRun, "requested">) =>
+  requested.some(({ segments }) => segments.length > 0);
+
+/** Returns the hardware encoder of the run, if it has one and this process can use it. Throws encoderMissing. */
+async function hardwareOf(
+  { tools }: RunDeps,
+  { model: { h264Encoder, softwareFallback }, requested }: VideoRun,
+): Promise<HardwareEncoder | undefined> {
+  if (h264Encoder === undefined || requested.every(({ rendition: { codec } }) => codec !== "h264")) return undefined;
+  const { selected, tested } = (await tools.ready()).h264;
+  if (selected().encoder === h264Encoder) return h264Encoder;
+  const { reason = "another encoder is selected" } = await tested;
+  if (selected().encoder === h264Encoder) return h264Encoder;
+  // Segments of another encoder do not fit initialization segments that contain only the parameter sets of this one.
+  if (softwareFallback !== true) throw streamErrors.encoderMissing({ encoder: h264Encoder, reason });
+  return undefined;
+}
+
+/** True if the software encoder can encode the rest. An encoder that no longer responds is not used again. */
+async function canFallBack(
+  { tools, log }: RunDeps,
+  { softwareFallback }: MediaModel,
+  encoder: HardwareEncoder,
+  err: unknown,
+): Promise<boolean> {
+  if (err instanceof EncoderStalled && (await tools.ready()).h264.deselect(encoder, err.message))
+    log.error({ encoder }, "encode: hardware encoder stopped responding; this process uses the software encoder");
+  // The software encoder encoded the first segments, or the driver has been replaced.
+  return softwareFallback === true && (err instanceof EncoderStalled || err instanceof InitMismatch);
 }
 
 /**
@@ -92,9 +143,12 @@ interface StartPoint {
   exact: boolean;
 }
 
+/** A run with the encoder it uses for H.264; undefined: the software encoder. */
+type AttemptedRun = VideoRun & { hardware: HardwareEncoder | undefined };
+
 async function runOnce(
   deps: RunDeps,
-  run: VideoRun,
+  run: AttemptedRun,
   requested: readonly RenditionSegments[],
   startPoint: StartPoint,
   onSegment: (rendition: VideoRendition) => void,
@@ -110,16 +164,16 @@ async function runOnce(
 
 async function encodeFrom(
   deps: RunDeps,
-  run: VideoRun,
+  run: AttemptedRun,
   requested: readonly RenditionSegments[],
   { from, exact: isExact }: StartPoint,
   onSegment: (rendition: VideoRendition) => void,
   inputPaths: string[],
 ): Promise<void> {
   const { tools, scratch } = deps;
-  const { model, urgency, signal, awaited } = run;
-  const { tonemaps, h264 } = await tools.ready();
-  await requireEncoder(model, requested, h264);
+  const { model, urgency, signal, awaited, hardware } = run;
+  const { tonemaps } = await tools.ready();
+  const hardwareFor = ({ codec }: VideoRendition) => (codec === "h264" ? hardware : undefined);
   const [source, watermark] = inputPaths as [string, ...string[]];
   const isInitOnly = requested.every(({ segments }) => segments.length === 0);
   const graph = videoGraph(
@@ -135,7 +189,7 @@ async function encodeFrom(
     model.source.start +
     ((isExact ? from + SEEK_MARGIN_FRAMES : from) * model.segments.fps.den) / model.segments.fps.num;
   const inputs = [
-    ...(requested.some(({ rendition }) => isHardware(model, rendition)) ? deviceOptions(model.h264Encoder!) : []),
+    ...(hardware === undefined ? [] : deviceOptions(hardware)),
     // Accurate seeking would drop a frame that is still visible when the segment starts.
     "-noaccurate_seek",
     ...(seek > 0 ? ["-ss", seek.toFixed(6)] : []),
@@ -150,28 +204,38 @@ async function encodeFrom(
     [
       graph.filter,
       ...requested.flatMap(({ rendition }, i) =>
-        isHardware(model, rendition) ? [`${graph.pads[i]!}${inputFilters(model.h264Encoder!)}[h${i}]`] : [],
+        hardwareFor(rendition) === undefined ? [] : [`${graph.pads[i]!}${inputFilters(hardware!)}[h${i}]`],
       ),
     ].join(";"),
   ];
   const outputArgs = (targets: readonly string[]) =>
     requested.flatMap(({ rendition }, i) => [
       "-map",
-      isHardware(model, rendition) ? `[h${i}]` : graph.pads[i]!,
+      hardwareFor(rendition) === undefined ? graph.pads[i]! : `[h${i}]`,
       ...(isInitOnly ? ["-frames:v", "1"] : []),
-      ...videoOptions(rendition, model),
+      ...videoOptions(rendition, model, hardwareFor(rendition)),
       targets[i]!,
     ]);
-  const outputHandlers = requested.map((one) => createOutputHandler(run, one, onSegment));
+  const stallWatch = hardware === undefined ? undefined : createStallWatch(hardware, deps.stallMs ?? STALL_MS);
+  const outputHandlers = requested
+    .map((one) => createOutputHandler(run, one, onSegment))
+    .map((handle) => stallWatch?.around(handle) ?? handle);
+  const runSignal = stallWatch === undefined ? signal : AbortSignal.any([signal, stallWatch.signal]);
   const command = {
     reads: inputPaths,
     urgency,
-    signal,
+    signal: runSignal,
+    ...(stallWatch && { onStart: stallWatch.start }),
     ...(awaited && { awaited }),
     ...boundsOf(model, requested),
   };
   if (requested.length === 1) {
-    await tools.ffmpeg({ ...command, args: [...inputs, ...outputArgs(["pipe:1"])], onOutput: outputHandlers[0]! });
+    const ffmpegRun = tools.ffmpeg({
+      ...command,
+      args: [...inputs, ...outputArgs(["pipe:1"])],
+      onOutput: outputHandlers[0]!,
+    });
+    await (stallWatch?.until(ffmpegRun) ?? ffmpegRun);
     return;
   }
   const folder = await scratch.create("encode");
@@ -182,7 +246,7 @@ async function encodeFrom(
       ...command,
       args: [...inputs, "-y", ...outputArgs(paths)],
       writes: folder.path,
-      signal: AbortSignal.any([signal, outputFailure.signal]),
+      signal: AbortSignal.any([runSignal, outputFailure.signal]),
     });
     const following = followFiles(
       paths.map((path, i) => ({ path, onData: outputHandlers[i]! })),
@@ -190,27 +254,13 @@ async function encodeFrom(
     );
     // Any failure while reading stops the encoder.
     following.catch((err: unknown) => outputFailure.abort(err));
-    const [ffmpegResult, followResult] = await Promise.allSettled([ffmpegRun, following]);
+    const watchedRun = stallWatch?.until(ffmpegRun) ?? ffmpegRun;
+    const [ffmpegResult, followResult] = await Promise.allSettled([watchedRun, following]);
     if (followResult.status === "rejected") throw followResult.reason;
     if (ffmpegResult.status === "rejected") throw ffmpegResult.reason;
   } finally {
     await folder.remove();
   }
-}
-
-const isHardware = ({ h264Encoder }: MediaModel, { codec }: VideoRendition) =>
-  codec === "h264" && h264Encoder !== undefined;
-
-/** Segments of another encoder would not fit the stored initialization segments. */
-async function requireEncoder(
-  { h264Encoder }: MediaModel,
-  requested: readonly RenditionSegments[],
-  { selected, tested }: MediaCapabilities["h264"],
-): Promise<void> {
-  if (h264Encoder === undefined || requested.every(({ rendition: { codec } }) => codec !== "h264")) return;
-  if (selected().encoder === h264Encoder) return;
-  const { reason = "another encoder is selected" } = await tested;
-  if (selected().encoder !== h264Encoder) throw streamErrors.encoderMissing({ encoder: h264Encoder, reason });
 }
 
 function createOutputHandler(

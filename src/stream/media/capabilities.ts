@@ -122,7 +122,15 @@ function startEncoderTest(
     reason: "the test of the hardware encoders has not ended",
   };
   const tested = selectEncoder({ setting, listed, run: (args) => run(...args) }).then((result) => (selection = result));
-  return { selected: () => selection, tested };
+  return {
+    selected: () => selection,
+    tested,
+    deselect(encoder, reason) {
+      if (selection.encoder !== encoder) return false;
+      selection = { encoder: SOFTWARE_ENCODER, reason };
+      return true;
+    },
+  };
 }
 
 /** Uploads are never decoded as root: a server running as root starts its programs as another user. */

@@ -41,6 +41,8 @@ export interface H264Support {
   selected(): EncoderSelection;
   /** Resolves when the test of the hardware encoders has ended; never rejects. */
   tested: Promise<EncoderSelection>;
+  /** Selects the software encoder from now on, if this hardware encoder is selected. Returns false if it is not. */
+  deselect(encoder: H264Encoder, reason: string): boolean;
 }
 
 export interface MediaRun {
@@ -58,6 +60,8 @@ export interface MediaRun {
   urgency?: "urgent" | "soon" | "background";
   /** For look-ahead runs: aborted as soon as a viewer waits for the result, so that other runs stop pausing the run. */
   awaited?: AbortSignal;
+  /** Called when the program has been started, after the run has waited for its turn. */
+  onStart?: () => void;
   /** Milliseconds until the run is killed with all its children. Default 60,000. */
   wallMs?: number;
   /** CPU time in seconds. Default 600. */

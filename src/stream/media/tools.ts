@@ -132,7 +132,10 @@ export function createMediaTools({
         outputBytes,
         signal,
         nice: NICENESS[urgency],
-        onStart: (group) => pauses.register(group, urgency, run.awaited),
+        onStart(group) {
+          run.onStart?.();
+          return pauses.register(group, urgency, run.awaited);
+        },
         ...(run.onOutput !== undefined && { onOutput: run.onOutput }),
       });
       outcome = "ok";

@@ -88,7 +88,9 @@ export function modelOf(
     segments,
     ladder,
     ...(watermark !== undefined && video !== undefined && { watermark }),
-    ...(ladder.length > 0 && h264 !== SOFTWARE_ENCODER && fitsHardware(ladder) && { h264Encoder: h264 }),
+    ...(ladder.length > 0 &&
+      h264 !== SOFTWARE_ENCODER &&
+      fitsHardware(ladder) && { h264Encoder: h264, softwareFallback: true as const }),
     editLists: true,
     primedAudio: true,
   };

@@ -286,7 +286,7 @@ test("a video gets the selected hardware encoder, unless a rendition is too smal
     ...tools,
     ready: async () => ({
       ...(await tools.ready()),
-      h264: { selected: () => selection, tested: Promise.resolve(selection) },
+      h264: { selected: () => selection, tested: Promise.resolve(selection), deselect: () => false },
     }),
   }));
   assert.equal((await probeFile(await clip({ size: "320x180" }))).h264Encoder, "h264_vaapi");

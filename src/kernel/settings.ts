@@ -16,7 +16,7 @@ import { r2Settings, workersSettings } from "./worker-settings.ts";
 export const settingsSchema = z.strictObject({
   data_dir: z.string().min(1).default(".reelpost").meta({
     description:
-      "Data directory. Relative paths are resolved from the folder of the settings file, or from the working directory without one",
+      "Data directory. Relative paths are resolved from the folder of the settings file or, without a settings file, from the working directory",
     example: "/var/lib/reelpost",
   }),
   log: group("Program log: JSON lines on standard error", {

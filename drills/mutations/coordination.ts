@@ -51,10 +51,10 @@ export const mutations: Mutation[] = [
     test: "src/server/processes/supervisor.test.ts",
   },
   {
-    file: "src/server/processes/first-process.ts",
+    file: "src/server/processes/primary-process.ts",
     from: "if (performance.now() + RETRY_MS >= deadline)",
     to: "if (performance.now() > 0)",
-    test: "src/server/processes/first-process.test.ts",
+    test: "src/server/processes/primary-process.test.ts",
   },
   {
     file: "src/workers/bindings/d1/remote-databases.ts",

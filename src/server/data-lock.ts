@@ -24,7 +24,7 @@ export function openDataDirectory(directory: string): void {
  * lock available in Node that the kernel releases no matter how the process ends. Nothing else may open the file,
  * because closing it releases the locks of the whole process (fcntl(2), POSIX record locks). Throws UserError if
  * another server holds the lock. `isSupervised`: the supervisor of several processes has its own lock, which otherwise
- * excludes this one even while the first process restarts.
+ * excludes this one even while the primary process restarts.
  */
 export function lockDataDirectory(directory: string, { isSupervised = false } = {}): { release(): void } {
   const lock = lockFolder(directory);

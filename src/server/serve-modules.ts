@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { checkVersions, createCluster, followDatabaseTime, type Cluster, type DatabaseTime } from "../cluster/index.ts";
 import { createClientAddress } from "../kernel/client-address.ts";
 import type { Settings } from "../kernel/settings.ts";
-import type { FirstProcess } from "../kernel/first-process.ts";
+import type { PrimaryProcess } from "../kernel/primary-process.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
 import { noPeers, type Peers } from "../kernel/peers.ts";
 import type { RateLimits } from "../kernel/rate-limits.ts";
@@ -73,8 +73,8 @@ interface OpenModulesOptions {
   local: Clock;
   /** The clock in `basics`, which is corrected to that of the database. */
   corrected: CorrectedClock;
-  /** The first process of this server, and its data directory; absent in that process. */
-  first: (FirstProcess & { directory: string }) | undefined;
+  /** The primary process of this server, and its data directory; absent in that process. */
+  primary: (PrimaryProcess & { directory: string }) | undefined;
   /** A SQLite database that these processes share. */
   shared: ReturnType<typeof sharedDatabaseOf>;
 }
@@ -85,7 +85,7 @@ export async function openModules(
   baseUrl: () => string,
   limits: ServeOptions["limits"],
   basics: Basics,
-  { isExposed = false, telemetry, version, nodeId, local, corrected, first, shared }: OpenModulesOptions,
+  { isExposed = false, telemetry, version, nodeId, local, corrected, primary, shared }: OpenModulesOptions,
 ): Promise<ServeModules> {
   const { data_dir: dataDir, database } = settings;
   const { lifecycle } = basics;
@@ -116,7 +116,7 @@ export async function openModules(
   );
   await checkStorageIdentity({ ...store, secrets, ids: basics.ids });
   const bindings = createBindings(store, dataDir, basics, {
-    d1: { ...d1OptionsOf(roles), ...(first && { first }) },
+    d1: { ...d1OptionsOf(roles), ...(primary && { primary }) },
     secrets,
     settings,
   });
@@ -133,7 +133,7 @@ export async function openModules(
       bindings,
       figuresStore: store,
       // An object's files belong to one process of one machine; servers that share PostgreSQL may run on several.
-      durableObjects: database.url === "" && (first ?? true),
+      durableObjects: database.url === "" && (primary ?? true),
       sendEmail: () => lateModules.mail!.binding,
       stream: () => lateModules.stream!.binding,
       calls: () => lateModules.platform!.live.calls,

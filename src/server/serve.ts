@@ -18,7 +18,7 @@ import { checkRestored } from "./backup.ts";
 import { lockDataDirectory, openDataDirectory } from "./data-lock.ts";
 import { inheritedSockets } from "./inherited-sockets.ts";
 import { listenHosts } from "./listen-hosts.ts";
-import { connectToFirstProcess, listenForCalls } from "./processes/first-process.ts";
+import { connectToPrimaryProcess, listenForCalls } from "./processes/primary-process.ts";
 import {
   mayCreateToken,
   SLOT_VARIABLE,
@@ -94,8 +94,8 @@ export async function startServe(options: ServeOptions): Promise<PlatformServer>
     // Sockets of the supervisor are bound to the addresses in the settings.
     const hosts = listenHosts(settings, roles, slot === undefined ? sockets : new Map());
     const folderOfProcesses = join(givenSettings.data_dir, "processes");
-    const firstProcess = slot && slot.number > 1 ? connectToFirstProcess(folderOfProcesses) : undefined;
-    if (firstProcess !== undefined) lifecycle.onStop("first process", async () => firstProcess.close());
+    const primaryProcess = slot && slot.number > 1 ? connectToPrimaryProcess(folderOfProcesses) : undefined;
+    if (primaryProcess !== undefined) lifecycle.onStop("primary process", async () => primaryProcess.close());
     const modules = await openModules(settings, roles, urls.base, limits, basics, {
       isExposed: !hosts.every(isLoopback),
       telemetry,
@@ -103,7 +103,7 @@ export async function startServe(options: ServeOptions): Promise<PlatformServer>
       nodeId,
       local,
       corrected: clock,
-      first: firstProcess && { ...firstProcess, directory: givenSettings.data_dir },
+      primary: primaryProcess && { ...primaryProcess, directory: givenSettings.data_dir },
       shared: sharedDatabaseOf(givenSettings, slot),
     });
     if (slot?.number === 1) {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { FirstProcess } from "../kernel/first-process.ts";
+import type { PrimaryProcess } from "../kernel/primary-process.ts";
 import type { Basics } from "../kernel/index.ts";
 import { parseIdRange } from "../kernel/privileges.ts";
 import type { Settings } from "../kernel/settings.ts";
@@ -7,11 +7,11 @@ import type { Store } from "../store/index.ts";
 import type { Bindings } from "./bindings/bindings.ts";
 import { createSendEmailService } from "./bindings/send-email/service.ts";
 import type { WorkerCalls } from "./bindings/services/port.ts";
-import { sendObjectCallsToFirstProcess } from "./bindings/services/first-process-calls.ts";
+import { sendObjectCallsToPrimaryProcess } from "./bindings/services/primary-process-calls.ts";
 import { createServiceBindingService } from "./bindings/services/service.ts";
 import { createStreamService } from "./bindings/stream/service.ts";
 import { createInvocationMetrics, type InvocationMetrics } from "./invocation-metrics/index.ts";
-import { createRemoteObjectStorage } from "./objects/first-process-storage.ts";
+import { createRemoteObjectStorage } from "./objects/primary-process-storage.ts";
 import { openObjectStorage } from "./objects/storage.ts";
 import type { SendEmailPort, StreamPort } from "./ports.ts";
 import type { WorkerRuntime } from "./runtime/port.ts";
@@ -29,10 +29,10 @@ interface WorkerRuntimeOptions extends Pick<RuntimeOptions, "egress" | "limits" 
   /** Stores the metrics of invocations. If absent, invocations are not counted. */
   figuresStore?: Pick<Store, "db" | "sweeps">;
   /**
-   * True to run Durable Objects in this process, false to reject them, or the first process of this server, which runs
+   * True to run Durable Objects in this process, false to reject them, or the primary process of this server, which runs
    * them. Default true.
    */
-  durableObjects?: boolean | FirstProcess;
+  durableObjects?: boolean | PrimaryProcess;
   /** The processes' folders are created in its subfolder `run`, accessible only to the server. */
   dataDirectory: string;
 }
@@ -53,7 +53,7 @@ export function createWorkerRuntime(
   }: WorkerRuntimeOptions,
   { clock, ids, log, lifecycle }: Basics,
 ): WorkerRuntime & { figures?: InvocationMetrics } {
-  const firstProcess = typeof durableObjects === "boolean" ? undefined : durableObjects;
+  const primaryProcess = typeof durableObjects === "boolean" ? undefined : durableObjects;
   const localCalls: WorkerCalls = {
     fetch: (...call) => calls().fetch(...call),
     upgrade: (...call) => calls().upgrade(...call),
@@ -72,7 +72,9 @@ export function createWorkerRuntime(
       }),
       service: createServiceBindingService({
         calls:
-          firstProcess === undefined ? localCalls : sendObjectCallsToFirstProcess(localCalls, firstProcess, { log }),
+          primaryProcess === undefined
+            ? localCalls
+            : sendObjectCallsToPrimaryProcess(localCalls, primaryProcess, { log }),
       }),
       stream: createStreamService({ port: { call: (...call) => stream().call(...call) }, log }),
     },
@@ -111,7 +113,7 @@ export function createWorkerRuntime(
   lifecycle.onStop("workers", () => runtime.close(), { timeoutMs: 15_000 });
   return {
     ...runtime,
-    ...(firstProcess && { remoteObjectStorage: createRemoteObjectStorage(firstProcess) }),
+    ...(primaryProcess && { remoteObjectStorage: createRemoteObjectStorage(primaryProcess) }),
     ...(figures && { figures }),
   };
 }

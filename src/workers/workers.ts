@@ -1,16 +1,16 @@
 import type { IncomingMessage } from "node:http";
 import type { AccountsModule } from "../accounts/index.ts";
-import type { FirstProcessService } from "../kernel/first-process.ts";
+import type { PrimaryProcessService } from "../kernel/primary-process.ts";
 import type { Basics } from "../kernel/index.ts";
 import { createR2HttpHandlers, type R2HttpHandlers, type R2HttpHandlerOptions } from "./r2-http.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import { createAssets, type AssetUploads } from "./assets/store/assets.ts";
 import type { Bindings } from "./bindings/bindings.ts";
-import { OBJECT_CALLS, serveObjectCalls } from "./bindings/services/first-process-calls.ts";
+import { OBJECT_CALLS, serveObjectCalls } from "./bindings/services/primary-process-calls.ts";
 import { watchDeletedZones } from "./bucket-settings/index.ts";
 import { createLiveWorkers } from "./live/live.ts";
 import { traceWorkers } from "./live/trace-workers.ts";
-import { OBJECT_STORAGE_CALLS, serveObjectStorage } from "./objects/first-process-storage.ts";
+import { OBJECT_STORAGE_CALLS, serveObjectStorage } from "./objects/primary-process-storage.ts";
 import { createObjectNamespaces } from "./objects/namespaces.ts";
 import type { ObjectNamespaces } from "./objects/port.ts";
 import { runObjects } from "./objects/run-objects.ts";
@@ -59,8 +59,8 @@ export interface Workers {
   /** Call `load` before the first request. */
   bucketDomains: { load(): Promise<void> };
   objectNamespaces: ObjectNamespaces;
-  /** The services of the first process for the other processes of this server. */
-  processServices: Readonly<Record<string, FirstProcessService>>;
+  /** The services of the primary process for the other processes of this server. */
+  processServices: Readonly<Record<string, PrimaryProcessService>>;
 }
 
 export function createWorkers(

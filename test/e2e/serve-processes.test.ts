@@ -226,7 +226,7 @@ function twoProcesses(
       assert.deepEqual((await call(agent, `${uuid}/query`, insert)).errors, []);
       const counted = await sendHttpRequest(server.ready, "/", { host: "counter.main.localhost", agent });
       assert.equal(counted.body, String(n + 1));
-      // The export runs in the first process; either one reports its end.
+      // The export runs in the primary process; either one reports its end.
       let exported = await call(agent, `${uuid}/export`, { output_format: "polling" });
       while (exported.result.status === "active")
         exported = await call(agent, `${uuid}/export`, {
@@ -243,7 +243,7 @@ function twoProcesses(
   });
 }
 
-/** All objects run in the first process, also after it was killed. */
+/** All objects run in the primary process, also after it was killed. */
 async function checkObjects(t: Scope, { server, api, agents, servers }: Running) {
   const [first, second] = agents as [Agent, Agent];
   const ask = async (agent: Agent, path: string, body?: string) =>
@@ -302,7 +302,7 @@ async function checkObjects(t: Scope, { server, api, agents, servers }: Running)
   const closed = sockets.map((chat) => once(chat, "close"));
   process.kill(servers[0]!, "SIGKILL");
   await Promise.all(closed);
-  // A call that is under way when the first process dies fails; later ones wait for the next first process.
+  // A call that is under way when the primary process dies fails; later ones wait for the next primary process.
   let answer = await ask(second, "/1");
   while (!/^\d+$/.test(answer)) answer = await ask(second, "/1");
   assert.equal(answer, "1004");

@@ -8,9 +8,9 @@ import { test, type TestContext } from "node:test";
 import { silentLog, UserError } from "../../kernel/index.ts";
 import { type D1Databases } from "../../workers/index.ts";
 import { createRemoteDatabases } from "../../workers/bindings/d1/index.ts";
-import { connectToFirstProcess } from "./first-process.ts";
+import { connectToPrimaryProcess } from "./primary-process.ts";
 
-/** Starts a first process, and two callers that stand for the other processes. */
+/** Starts a primary process, and two callers that stand for the other processes. */
 async function start(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-d1-processes-"));
   let owner: ChildProcess;
@@ -20,13 +20,13 @@ async function start(t: TestContext) {
   }
   await startOwner();
   const callers = [1, 2].map(() => {
-    const first = connectToFirstProcess(folder, { waitMs: 120_000 });
-    return { first, databases: createRemoteDatabases(first, { log: silentLog }) };
+    const primary = connectToPrimaryProcess(folder, { waitMs: 120_000 });
+    return { primary, databases: createRemoteDatabases(primary, { log: silentLog }) };
   });
   t.after(async () => {
-    for (const { first, databases } of callers) {
+    for (const { primary, databases } of callers) {
       await databases.close();
-      first.close();
+      primary.close();
     }
     await killOwner();
     rmSync(folder, { recursive: true, force: true });
@@ -72,7 +72,7 @@ test("callers in several processes use the same databases", async (t) => {
   await assert.rejects(aborted, /the client disconnected/);
 });
 
-test("after the first process was killed, every acknowledged batch is complete, and every other one is absent or complete", async (t) => {
+test("after the primary process was killed, every acknowledged batch is complete, and every other one is absent or complete", async (t) => {
   const { one, two, startOwner, killOwner } = await start(t);
   await one.query("app", [{ sql: "create table t(n, half)" }]);
   const acknowledged = new Set<number>();
@@ -90,7 +90,7 @@ test("after the first process was killed, every acknowledged batch is complete, 
   const interrupted = run(0);
   await Promise.race(interrupted);
   await killOwner();
-  // These calls begin after the first process was killed and before its successor starts.
+  // These calls begin after the primary process was killed and before its successor starts.
   const waiting = run(100);
   await startOwner();
   await Promise.all([...interrupted, ...waiting]);

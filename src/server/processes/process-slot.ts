@@ -12,7 +12,7 @@ export const SLOT_VARIABLE = "REELPOST_PROCESS";
 
 /** The position of a process among the processes of one `reelpost serve --processes`. */
 interface ProcessSlot {
-  /** Starts at 1. The first process also has the roles that only one process can have. */
+  /** Starts at 1, the primary process, which also has the roles that only one process can have. */
   number: number;
   count: number;
   /** True if the process replaces one that has ended. */
@@ -44,8 +44,8 @@ export function sharedDatabaseOf(settings: Settings, slot: ProcessSlot | undefin
 }
 
 /**
- * Returns the settings of a process. The first one uses the data directory; each of the others uses a folder in it,
- * with the secrets key and the objects of the first, and forwards requests for roles that only the first one has.
+ * Returns the settings of a process. The primary process uses the data directory; each of the others uses a folder in
+ * it, with the secrets key and the objects of the primary process, and forwards requests for roles that only that has.
  */
 export function settingsOfSlot(settings: Settings, slot: ProcessSlot | undefined): Settings {
   if (slot === undefined) return settings;
@@ -80,6 +80,6 @@ export function shareFolders(directory: string, { number }: ProcessSlot): void {
   }
 }
 
-/** True for the first process, unless it is a replacement: `--new-token` creates only one token. */
+/** True for the primary process, unless it is a replacement: `--new-token` creates only one token. */
 export const mayCreateToken = (slot: ProcessSlot | undefined): boolean =>
   slot === undefined || (slot.number === 1 && !slot.isReplacement);

@@ -98,7 +98,7 @@ test("stops all processes, the first one last", async (t) => {
   for (const { pid } of connections) assert.throws(() => process.kill(pid, 0), { code: "ESRCH" });
 });
 
-test("rejects if the first process cannot start", async (t) => {
+test("rejects if the primary process cannot start", async (t) => {
   const { supervisor } = await start(t, 2, "missing.ts");
   await assert.rejects(supervisor.first, { code: 1 });
   await assert.rejects(supervisor.ready);

@@ -49,7 +49,7 @@ const DEFAULTS: SupervisorLimits = {
 };
 
 interface Supervisor<Server> {
-  /** Resolves when the first process is ready. Rejects if it ends before that. */
+  /** Resolves when the primary process is ready. Rejects if it ends before that. */
   readonly first: Promise<Server>;
   /** Resolves when every process has been ready once. */
   readonly ready: Promise<void>;
@@ -193,7 +193,7 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
     async stop() {
       stopping.abort();
       const others = Promise.all(otherSlots.map((slot) => slot.stop()));
-      // Until they have completed their requests, the others need the first process for D1 and Durable Objects.
+      // Until they have completed their requests, the others need the primary process for D1 and Durable Objects.
       await Promise.race([others, clock.sleep(limits.stopFirstAfterMs)]);
       await Promise.all([others, firstSlot!.stop()]);
       await Promise.all(running);
@@ -202,7 +202,7 @@ export function startSupervisor<Server>(options: SupervisorOptions): Supervisor<
   };
 }
 
-/** Thrown if the first process ends before it is ready. The process has already printed the reason. */
+/** Thrown if the primary process ends before it is ready. The process has already printed the reason. */
 export class ProcessEnded extends Error {
   readonly code: number;
   constructor(code: number) {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { every } from "../../kernel/periodic.ts";
-import type { FirstProcess, FirstProcessService } from "../../kernel/first-process.ts";
+import type { PrimaryProcess, PrimaryProcessService } from "../../kernel/primary-process.ts";
 import type { Basics } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Secrets, Store } from "../../store/index.ts";
@@ -57,16 +57,16 @@ export interface Bindings extends Omit<BindingServices, "sendEmail" | "stream" |
   secretsStore: BindingServices["secretsStore"] & { store?: SecretsStore };
   aiGateway: { gateways: AiGateways; proxy: AiGatewayProxy; find: FindGateway };
   d1: D1Service & { list: D1DatabaseList; transfers: D1Transfers };
-  /** The services of the first process for the other processes of this server. */
-  processServices: Readonly<Record<string, FirstProcessService>>;
+  /** The services of the primary process for the other processes of this server. */
+  processServices: Readonly<Record<string, PrimaryProcessService>>;
 }
 
 interface BindingsOptions {
   /**
-   * `files`: this process executes queries. `transfers`: it accepts imports and exports. Default: both. `first`: the
+   * `files`: this process executes queries. `transfers`: it accepts imports and exports. Default: both. `primary`: the
    * process that has the database files, and its data directory; by default, this process has them, in `directory`.
    */
-  d1?: { files: boolean; transfers: boolean; first?: FirstProcess & { directory: string } };
+  d1?: { files: boolean; transfers: boolean; primary?: PrimaryProcess & { directory: string } };
   /** Creates a queue when a worker first sends to it. Default false. */
   createQueues?: boolean;
   /** Settings with the AI servers, and the public URL of AI gateways. Without them, workers have no AI bindings. */
@@ -122,7 +122,7 @@ export function createBindings(
     sharedSweeps.every(SWEEP_MS, sweep, { name, log }),
   );
   // D1 databases and transfers are files in the data directory of one process, so each process sweeps its own.
-  if (d1Runs.first === undefined)
+  if (d1Runs.primary === undefined)
     for (const { sweep } of [d1.list, d1.transfers]) sweeps.push(every(SWEEP_MS, sweep, { name: "d1: sweep", log }));
   const lifecycleSweep = createLifecycleSweep({ ...r2, clock });
   let isStopping = false;
@@ -177,17 +177,17 @@ export function createBindings(
   }
 
   function createD1(): Bindings["d1"] {
-    const { first } = d1Runs;
-    const folder = join(first?.directory ?? directory, "d1");
+    const { primary } = d1Runs;
+    const folder = join(primary?.directory ?? directory, "d1");
     const databases =
-      first === undefined
+      primary === undefined
         ? createD1Databases({ directory: folder, clock, log })
-        : createRemoteDatabases(first, { log });
+        : createRemoteDatabases(primary, { log });
     // A process without the database files leaves their deletion to the process that stores them.
     const accountDatabases = createD1DatabaseList({ db, ...(d1Runs.files && { databases }), clock, ids, log });
     const list = unlisted ? unlistedDatabases(accountDatabases) : accountDatabases;
     const service = createD1Service({ directory: folder, databases, list, clock, log });
-    const runsTransfers = first === undefined && d1Runs.transfers;
+    const runsTransfers = primary === undefined && d1Runs.transfers;
     // Imports and exports that another process accepts run in the process that owns the files.
     const home = d1Runs.transfers ? { home: d1DirectoryId(folder, ids) } : {};
     const transferOptions = { ...home, ...(runsTransfers && { databases }) };

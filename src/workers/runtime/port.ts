@@ -14,7 +14,7 @@ import type { Entrypoint } from "./service-calls/entrypoints.ts";
 export interface WorkerRuntime {
   /** Storage of Durable Objects; absent if the runtime does not support them. */
   readonly objectStorage?: ObjectStorage | undefined;
-  /** Storage of Durable Objects that the first process of this server runs; absent in that process. */
+  /** Storage of Durable Objects that the primary process of this server runs; absent in that process. */
   readonly remoteObjectStorage?: Pick<ObjectStorage, "remove" | "list"> | undefined;
   /**
    * Makes `script` the running version of its name. Resolves once it responds; the old version completes its work.

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
-import type { FirstProcess, FirstProcessService } from "../../../kernel/first-process.ts";
+import type { PrimaryProcess, PrimaryProcessService } from "../../../kernel/primary-process.ts";
 import { messageOf, UserError, type Log } from "../../../kernel/index.ts";
 import type { StatementOptions } from "./database.ts";
 import type { D1Databases } from "./port.ts";
@@ -10,7 +10,7 @@ import { d1Limits } from "./limits.ts";
 import { createStatementCalls } from "./statement-calls.ts";
 
 /**
- * D1 for several processes on one machine: the first process owns the files, and the others send their calls to it.
+ * D1 for several processes on one machine: the primary process owns the files, and the others send their calls to it.
  *
  * SQLite itself would allow all processes to open the files, but not with the guarantees of one process:
  *
@@ -20,10 +20,10 @@ import { createStatementCalls } from "./statement-calls.ts";
  * - An import, a replacement and a deletion need the file for themselves. Replacing a file that another process has open
  *   corrupts it (https://sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use).
  *
- * The statements run in processes of their own either way (host.ts), so the first process only passes bytes on.
+ * The statements run in processes of their own either way (host.ts), so the primary process only passes bytes on.
  */
 
-/** The service of the first process that executes calls from createRemoteDatabases(). */
+/** The service of the primary process that executes calls from createRemoteDatabases(). */
 export const D1_CALLS = "d1";
 
 type Call =
@@ -34,11 +34,14 @@ type Call =
 const NO_BYTES = new Uint8Array();
 
 /**
- * The databases of the first process. A call waits while that process restarts; if it ends during the call, the call
+ * The databases of the primary process. A call waits while that process restarts; if it ends during the call, the call
  * rejects with `d1Errors.reset`, and the transaction is either complete on disk or absent. Imports, exports and
- * replacements run only in the first process.
+ * replacements run only in the primary process.
  */
-export function createRemoteDatabases({ connect }: Pick<FirstProcess, "connect">, { log }: { log: Log }): D1Databases {
+export function createRemoteDatabases(
+  { connect }: Pick<PrimaryProcess, "connect">,
+  { log }: { log: Log },
+): D1Databases {
   const limits = d1Limits;
   const closing = new AbortController();
 
@@ -49,7 +52,7 @@ export function createRemoteDatabases({ connect }: Pick<FirstProcess, "connect">
       socket = await connect(D1_CALLS, call, stop);
     } catch (cause) {
       stop.throwIfAborted();
-      log.error({ reason: messageOf(cause) }, "d1: failed to reach the first process");
+      log.error({ reason: messageOf(cause) }, "d1: failed to reach the primary process");
       throw d1Errors.reset({}, { cause });
     }
     try {
@@ -93,7 +96,7 @@ async function exchangeFrames(socket: Socket, body: Uint8Array, signal: AbortSig
   const { promise, resolve, reject } = Promise.withResolvers<Frame>();
   const onAbort = () => reject(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
-  let cause: unknown = new Error("the first process ended the connection");
+  let cause: unknown = new Error("the primary process ended the connection");
   socket
     .on("error", (err) => (cause = err))
     .once("close", () => reject(d1Errors.reset({}, { cause })))
@@ -104,7 +107,7 @@ async function exchangeFrames(socket: Socket, body: Uint8Array, signal: AbortSig
 
 /** Executes the calls of other processes. */
 export const serveDatabases =
-  (databases: Pick<D1Databases, "exchange" | "size" | "delete">, { log }: { log: Log }): FirstProcessService =>
+  (databases: Pick<D1Databases, "exchange" | "size" | "delete">, { log }: { log: Log }): PrimaryProcessService =>
   async (call, connection) => {
     const gone = new AbortController();
     const closed = new Promise<void>((resolve) => void connection.once("close", resolve));
@@ -152,5 +155,5 @@ const errorToSend = (err: unknown): SentError =>
     ? { kind: err.kind as SentError["kind"], details: err.details }
     : { kind: "reset", details: {} };
 
-/** The first process may be of a newer version, which has more errors. */
+/** The primary process may be of a newer version, which has more errors. */
 const toError = ({ kind, details }: SentError) => (d1Errors[kind] ?? d1Errors.reset)(details);

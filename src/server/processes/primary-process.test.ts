@@ -4,23 +4,23 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { FirstProcessUnavailable } from "../../kernel/first-process.ts";
+import { PrimaryProcessUnavailable } from "../../kernel/primary-process.ts";
 import { silentLog } from "../../kernel/index.ts";
-import { connectToFirstProcess, listenForCalls } from "./first-process.ts";
+import { connectToPrimaryProcess, listenForCalls } from "./primary-process.ts";
 
 function createFolder(t: TestContext, ...names: string[]): string {
-  const root = mkdtempSync(join(tmpdir(), "reelpost-first-"));
+  const root = mkdtempSync(join(tmpdir(), "reelpost-primary-"));
   t.after(() => rmSync(root, { recursive: true, force: true }));
   const folder = join(root, ...names);
   mkdirSync(folder, { recursive: true });
   return folder;
 }
 
-test("a caller waits for the first process, even in a folder whose path is too long for a socket", async (t) => {
+test("a caller waits for the primary process, even in a folder whose path is too long for a socket", async (t) => {
   const folder = createFolder(t, "a".repeat(120));
-  const first = connectToFirstProcess(folder);
-  t.after(() => first.close());
-  const opened = first.connect("echo", { text: "é" });
+  const primary = connectToPrimaryProcess(folder);
+  t.after(() => primary.close());
+  const opened = primary.connect("echo", { text: "é" });
   const calls = await listenForCalls(
     folder,
     {
@@ -39,16 +39,16 @@ test("a caller waits for the first process, even in a folder whose path is too l
 });
 
 test("a call is rejected if no process accepts it in time, or if it is aborted", async (t) => {
-  const first = connectToFirstProcess(createFolder(t), { waitMs: 60 });
-  t.after(() => first.close());
-  await assert.rejects(first.connect("echo", {}), FirstProcessUnavailable);
-  await assert.rejects(first.connect("echo", {}, AbortSignal.abort(new Error("stopped"))), /stopped/);
+  const primary = connectToPrimaryProcess(createFolder(t), { waitMs: 60 });
+  t.after(() => primary.close());
+  await assert.rejects(primary.connect("echo", {}), PrimaryProcessUnavailable);
+  await assert.rejects(primary.connect("echo", {}, AbortSignal.abort(new Error("stopped"))), /stopped/);
 });
 
 test("a stopping process completes the calls that it has accepted, and leaves later ones to its successor", async (t) => {
   const folder = createFolder(t);
-  const first = connectToFirstProcess(folder, { waitMs: 120_000 });
-  t.after(() => first.close());
+  const primary = connectToPrimaryProcess(folder, { waitMs: 120_000 });
+  t.after(() => primary.close());
   const ended: string[] = [];
   const listen = (name: string) =>
     listenForCalls(
@@ -64,9 +64,9 @@ test("a stopping process completes the calls that it has accepted, and leaves la
       { log: silentLog, stopMs: 120_000 },
     );
   const old = await listen("old");
-  const running = await first.connect("wait", {});
+  const running = await primary.connect("wait", {});
   const stopped = old.close();
-  const later = first.connect("wait", {});
+  const later = primary.connect("wait", {});
   assert.equal(String((await once(running, "data"))[0]), "old");
   await stopped;
   const next = await listen("next");

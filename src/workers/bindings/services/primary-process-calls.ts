@@ -1,7 +1,7 @@
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { pipeline, type Duplex } from "node:stream";
-import type { FirstProcess, FirstProcessService } from "../../../kernel/first-process.ts";
+import type { PrimaryProcess, PrimaryProcessService } from "../../../kernel/primary-process.ts";
 import { messageOf, type Log } from "../../../kernel/index.ts";
 import { pipeBoth } from "../../../kernel/pipe-both.ts";
 import { OBJECTS_ENTRYPOINT } from "../../runtime/remote-bindings.ts";
@@ -9,12 +9,12 @@ import { rejectTunnel } from "../../runtime/service-calls/tunnel.ts";
 import type { ServiceTarget, WorkerCalls } from "./port.ts";
 
 /**
- * Calls to Durable Objects for several processes on one machine. Only the first process runs objects, because their
+ * Calls to Durable Objects for several processes on one machine. Only the primary process runs objects, because their
  * files belong to one workerd process. In the others, a worker's own classes are bound like those of another worker
- * (objects/script-objects.ts), and each call to an object goes to the first process.
+ * (objects/script-objects.ts), and each call to an object goes to the primary process.
  */
 
-/** The service of the first process that handles calls to Durable Objects. */
+/** The service of the primary process that handles calls to Durable Objects. */
 export const OBJECT_CALLS = "object-calls";
 
 type Call = { transport: "http" | "rpc"; target: ServiceTarget };
@@ -26,10 +26,10 @@ const LOST_TEXT =
 /** Headers of one connection (RFC 9110 7.6.1); node:http sets them for the next one. */
 const CONNECTION_HEADERS = new Set(["connection", "keep-alive", "transfer-encoding"]);
 
-/** Sends calls to Durable Objects to the first process, and all others to `calls`. */
-export function sendObjectCallsToFirstProcess(
+/** Sends calls to Durable Objects to the primary process, and all others to `calls`. */
+export function sendObjectCallsToPrimaryProcess(
   calls: WorkerCalls,
-  { connect }: Pick<FirstProcess, "connect">,
+  { connect }: Pick<PrimaryProcess, "connect">,
   { log }: { log: Log },
 ): WorkerCalls {
   const isToObject = ({ entrypoint }: ServiceTarget) => entrypoint.name === OBJECTS_ENTRYPOINT;
@@ -134,7 +134,7 @@ function headOf({ method, url, rawHeaders }: IncomingMessage): string {
 }
 
 /** Handles the calls of other processes to the Durable Objects of this one. */
-export function serveObjectCalls(calls: WorkerCalls): FirstProcessService {
+export function serveObjectCalls(calls: WorkerCalls): PrimaryProcessService {
   const targets = new WeakMap<object, { target: ServiceTarget; stopping: AbortSignal }>();
   // Never listens: it handles the connections that are passed to it.
   const server = createServer(

@@ -1,5 +1,5 @@
 import { text } from "node:stream/consumers";
-import type { FirstProcess, FirstProcessService } from "../../kernel/first-process.ts";
+import type { PrimaryProcess, PrimaryProcessService } from "../../kernel/primary-process.ts";
 import { messageOf } from "../../kernel/index.ts";
 import type { ObjectsPage } from "./port.ts";
 import type { ObjectStorage } from "./storage.ts";
@@ -7,7 +7,7 @@ import type { ObjectStorage } from "./storage.ts";
 /** The methods of the storage with which a process manages objects that another process runs. */
 type ManagedStorage = Pick<ObjectStorage, "remove" | "list">;
 
-/** The service of the first process that executes calls from createRemoteObjectStorage(). */
+/** The service of the primary process that executes calls from createRemoteObjectStorage(). */
 export const OBJECT_STORAGE_CALLS = "object-storage";
 
 type Call =
@@ -16,11 +16,11 @@ type Call =
 
 type Answer = { result: ObjectsPage | undefined } | { error: string };
 
-/** The storage of the Durable Objects that the first process runs. */
-export function createRemoteObjectStorage({ connect }: Pick<FirstProcess, "connect">): ManagedStorage {
+/** The storage of the Durable Objects that the primary process runs. */
+export function createRemoteObjectStorage({ connect }: Pick<PrimaryProcess, "connect">): ManagedStorage {
   async function send(call: Call): Promise<ObjectsPage | undefined> {
     const response = await text(await connect(OBJECT_STORAGE_CALLS, call));
-    if (response === "") throw new Error("the first process ended the connection");
+    if (response === "") throw new Error("the primary process ended the connection");
     const answer = JSON.parse(response) as Answer;
     if ("error" in answer) throw new Error(answer.error);
     return answer.result;
@@ -38,7 +38,7 @@ export function createRemoteObjectStorage({ connect }: Pick<FirstProcess, "conne
 export function serveObjectStorage(
   storage: ManagedStorage,
   refresh: (scriptId: string) => Promise<void>,
-): FirstProcessService {
+): PrimaryProcessService {
   async function execute(call: Call): Promise<ObjectsPage | undefined> {
     if (call.op === "list") return storage.list(call.owner, call.namespace, call.page);
     if (call.op !== "remove") throw new Error("unknown operation");

@@ -1,15 +1,19 @@
 import { chmodSync, closeSync, constants, openSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { FirstProcessUnavailable, type FirstProcess, type FirstProcessService } from "../../kernel/first-process.ts";
+import {
+  PrimaryProcessUnavailable,
+  type PrimaryProcess,
+  type PrimaryProcessService,
+} from "../../kernel/primary-process.ts";
 import { messageOf, systemClock, type Log } from "../../kernel/index.ts";
 
 /**
- * The unix socket on which the first process handles calls of the others. A connection begins with one line of JSON,
- * `{"service": …, "call": …}`, to which the first process responds with ACCEPTED before it executes anything. So a
+ * The unix socket on which the primary process handles calls of the others. A connection begins with one line of JSON,
+ * `{"service": …, "call": …}`, to which the primary process responds with ACCEPTED before it executes anything. So a
  * caller that has not received ACCEPTED can safely repeat the call, for example after the process was killed.
  */
-const SOCKET_NAME = "first.sock";
+const SOCKET_NAME = "primary.sock";
 const ACCEPTED = "\n";
 const MAX_LINE_BYTES = 64 * 1024;
 
@@ -20,11 +24,11 @@ const RETRY_MS = 50;
 /** Like the time for which a deploy waits for the calls to the Durable Objects of the previous version. */
 const STOP_MS = 5_000;
 
-/** Connects to the first process, whose socket is in `folder`. */
-export function connectToFirstProcess(
+/** Connects to the primary process, whose socket is in `folder`. */
+export function connectToPrimaryProcess(
   folder: string,
   { waitMs = WAIT_MS }: { waitMs?: number } = {},
-): FirstProcess & { close(): void } {
+): PrimaryProcess & { close(): void } {
   const { path, close } = socketIn(folder);
   return {
     async connect(service, call, signal) {
@@ -36,7 +40,7 @@ export function connectToFirstProcess(
           return await openCall(path, line, Math.max(1, deadline - performance.now()), signal);
         } catch (cause) {
           signal?.throwIfAborted();
-          if (performance.now() + RETRY_MS >= deadline) throw new FirstProcessUnavailable({ cause });
+          if (performance.now() + RETRY_MS >= deadline) throw new PrimaryProcessUnavailable({ cause });
         }
         await systemClock.sleep(RETRY_MS, signal);
       }
@@ -45,7 +49,7 @@ export function connectToFirstProcess(
   };
 }
 
-/** Resolves with the connection once the first process has accepted the call. */
+/** Resolves with the connection once the primary process has accepted the call. */
 function openCall(path: string, line: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
   const socket = connect({ path });
@@ -73,12 +77,12 @@ function openCall(path: string, line: string, timeoutMs: number, signal: AbortSi
 }
 
 /**
- * Handles the calls of the other processes. `close` accepts no further calls, which then wait for the next first process,
+ * Handles the calls of the other processes. `close` accepts no further calls, which then wait for the next primary process,
  * and waits up to five seconds for those that are running.
  */
 export async function listenForCalls(
   folder: string,
-  services: Readonly<Record<string, FirstProcessService>>,
+  services: Readonly<Record<string, PrimaryProcessService>>,
   { log, stopMs = STOP_MS }: { log: Log; stopMs?: number },
 ): Promise<{ close(): Promise<void> }> {
   const { path, close: closeFolder } = socketIn(folder);

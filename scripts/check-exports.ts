@@ -1,6 +1,7 @@
 /**
  * Checks that exports are used: fails on an exported name that no other file imports, on a name re-exported by an
- * index.ts that no file outside its folder imports, and on a domain from which src/server imports too many names.
+ * index.ts that no file outside its folder imports, on a domain from which src/server imports too many names, and on a
+ * name that several files of src declare.
  */
 import { join } from "node:path";
 import { createSources, type Import, sourceFiles, type Sources, WHOLE } from "./imports.ts";
@@ -15,7 +16,7 @@ const SERVER_NAMES = 12;
 const sources = createSources(ROOT);
 const files = sourceFiles(ROOT, FOLDERS);
 const uses = collectUses(sources, files);
-const problems = [...unusedExports(), ...wideDomains()];
+const problems = [...unusedExports(), ...wideDomains(), ...ambiguousNames()];
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 if (problems.length > 0) process.exitCode = 1;
 
@@ -51,7 +52,7 @@ function isEntry(path: string): boolean {
 function* wideDomains() {
   const names = new Map<string, Set<string>>();
   for (const path of files) {
-    if (!path.startsWith("src/server/") || /\.(test|testing|conformance)\.ts$/.test(path)) continue;
+    if (!path.startsWith("src/server/") || isTestFile(path)) continue;
     for (const { from, name } of sources.get(path)!.imports) {
       const domain = /^src\/(?!server|kernel|protocol)(\w+)\/index\.ts$/.exec(from)?.[1];
       if (domain !== undefined) names.set(domain, (names.get(domain) ?? new Set()).add(name));
@@ -60,6 +61,22 @@ function* wideDomains() {
   for (const [domain, { size }] of names)
     if (size > SERVER_NAMES)
       yield `src/server imports ${size} names from src/${domain}/index.ts; the limit is ${SERVER_NAMES}. Let the domain compose itself.`;
+}
+
+/** A reader who searches for a name must find one declaration. The test helper publishes names of its own. */
+function* ambiguousNames() {
+  const declared = new Map<string, string[]>();
+  for (const path of files) {
+    if (!path.startsWith("src/") || isTestFile(path) || isEntry(path)) continue;
+    for (const name of sources.get(path)!.exports)
+      if (name !== "default") declared.set(name, [...(declared.get(name) ?? []), path]);
+  }
+  for (const [name, paths] of declared)
+    if (paths.length > 1) yield `${name} is exported by ${paths.join(" and ")}. Rename one after its subject.`;
+}
+
+function isTestFile(path: string): boolean {
+  return /\.(test|testing|conformance)\.ts$/.test(path);
 }
 
 /** The files that import each name, by `path name`. */

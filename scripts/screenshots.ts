@@ -114,6 +114,8 @@ async function takeScreenshots(dashboard: DashboardServer) {
 
 async function take(page: Page, name: string) {
   await page.waitForLoadState("networkidle").catch(() => {});
+  // An image of a lazily rendered thumbnail arrives after the page is idle.
+  await page.waitForFunction("[...document.images].every((image) => image.complete && image.naturalWidth > 0)");
   await page.screenshot({ path: join(IMAGES, `${name}.png`), animations: "disabled" });
 }
 

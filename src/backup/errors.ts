@@ -30,7 +30,7 @@ export const backupErrors = defineErrors("backup", {
     code: "E_BACKUP_DURABLE_OBJECTS_STAY",
     http: 409,
     message: "the server has {count} Durable Objects, which PostgreSQL does not support",
-    fix: "Delete them, or keep SQLite and move only the files of R2 and videos, without --database-url.",
+    fix: "Delete them, or keep SQLite and move only R2 objects and video files: omit --database-url.",
   },
   moveDiffers: {
     code: "E_BACKUP_MOVE_DIFFERS",
@@ -143,7 +143,8 @@ export const backupErrors = defineErrors("backup", {
   folderNeeded: {
     code: "E_BACKUP_FOLDER_NEEDED",
     http: 400,
-    message: "the backup {id} contains the objects of a folder and cannot be restored into the bucket {url}",
+    message:
+      "the backup {id} contains objects that were stored in a folder and cannot be restored into the bucket {url}",
     fix: "Restore it without objects.url. Then move the objects: `reelpost move --objects-url {url}`.",
   },
   targetNotEmpty: {

@@ -14,7 +14,7 @@ export interface ReadThroughCache<Value> {
   forget(matches: (value: Value, key: string) => boolean): void;
 }
 
-/** Creates a cache of at most `max` values, each kept for `ttlMs`; concurrent callers of one key share a read. */
+/** Creates a cache of at most `max` values, each kept for `ttlMs`; concurrent reads of the same key share one call. */
 export function createReadThroughCache<Value>({
   read,
   clock,

@@ -226,7 +226,7 @@ export const settingsSchema = z.strictObject({
     enabled: z.boolean().default(true).meta({ description: "Evaluate SPF, DKIM, DMARC and ARC", example: true }),
     trusted: ranges(
       ["127.0.0.1", "::1"],
-      "Addresses and ranges whose mail is authenticated but never rejected for the result",
+      "Addresses and ranges whose mail is checked (SPF, DKIM, DMARC) but never rejected because of the result",
       "10.0.0.0/8",
     ),
     require: z

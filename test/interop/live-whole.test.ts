@@ -254,7 +254,7 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
   });
 
   it(
-    "is published from one page by WHIP, played on another by WHEP, and by other viewers over HLS",
+    "is published from one page over WHIP, and played on another page over WHEP and by other viewers over HLS",
     { timeout: 110_000 },
     async () => {
       const show = await input();

@@ -22,7 +22,7 @@ test("a password is verified with the parameters of its hash", async () => {
   assert.deepEqual([hasher.isOutdated(hash), hasher.isOutdated(await hasher.hash("secret"))], [true, false]);
 });
 
-test("nothing is verified without a hash", async () => {
+test("no password matches if the user has none", async () => {
   assert.equal(await createPasswordHasher(CHEAP).verify("secret", undefined), false);
 });
 

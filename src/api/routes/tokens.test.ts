@@ -73,7 +73,7 @@ test("a token is created, read, updated, rolled and revoked", async (t) => {
   assert.deepEqual(firstErrorOf(await call("get", path)), [404, 1003, `API token ${made.id} not found`]);
 });
 
-test("verify returns the state in the published wording", async (t) => {
+test("verify returns the status of the token and the message of the hosted API", async (t) => {
   const { call, as, account, make } = await setUp(t);
   const { body } = await call("get", "/user/tokens/verify");
   assert.deepEqual(body.messages, [{ code: 10000, message: "This API Token is valid and active" }]);

@@ -5,7 +5,13 @@ import { cursorPagesOf } from "../api/lists.ts";
 import { at } from "../api/paths.ts";
 import { confirm } from "../ask.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { QUEUE_STATES, queueTable, type QueuedItem, queuedMessageLines, type WholeMessage } from "../email/queue.ts";
+import {
+  QUEUE_STATES,
+  queueTable,
+  type QueuedItem,
+  queuedMessageLines,
+  type QueuedMessageDetails,
+} from "../email/queue.ts";
 import { formatUtcTime, printResult, table } from "../print.ts";
 import { limitOption, serverOptions, yesOption } from "../shared-options.ts";
 
@@ -106,7 +112,7 @@ const emailQueueGet = defineCommand({
   examples: [["reelpost email queue get 91ab…", "an id from the list"]],
   async run(values, [id], context) {
     const { api, base } = await connectToApi(values, context);
-    const message = await api.result<WholeMessage>("GET", `${base}/email/queue${at`/${id!}`}`);
+    const message = await api.result<QueuedMessageDetails>("GET", `${base}/email/queue${at`/${id!}`}`);
     printResult(context, message, (paint) => queuedMessageLines(message, paint));
     return 0;
   },
@@ -120,7 +126,7 @@ const emailQueueResend = defineCommand({
   examples: [["reelpost email queue resend 91ab…", "after a problem of the receiving server is fixed"]],
   async run(values, [id], context) {
     const { api, base } = await connectToApi(values, context);
-    const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/resend`);
+    const message = await api.result<QueuedMessageDetails>("POST", `${base}/email/queue${at`/${id!}`}/resend`);
     printResult(context, message, (paint) => queuedMessageLines(message, paint));
     return 0;
   },
@@ -136,7 +142,7 @@ const emailQueueCancel = defineCommand({
   async run({ yes, ...values }, [id], context) {
     const { api, base } = await connectToApi(values, context);
     await confirm(`Cancel the delivery of message ${id!}?`, yes, context);
-    const message = await api.result<WholeMessage>("POST", `${base}/email/queue${at`/${id!}`}/cancel`);
+    const message = await api.result<QueuedMessageDetails>("POST", `${base}/email/queue${at`/${id!}`}/cancel`);
     printResult(context, message, (paint) => queuedMessageLines(message, paint));
     return 0;
   },

@@ -30,7 +30,7 @@ interface QueuedMessage {
 }
 
 export type QueuedItem = QueuedMessage & QueuedRecipient;
-export type WholeMessage = QueuedMessage & { finished: string | null; recipients: QueuedRecipient[] };
+export type QueuedMessageDetails = QueuedMessage & { finished: string | null; recipients: QueuedRecipient[] };
 
 export const QUEUE_STATES = ["queued", "delivering", "deferred", "delivered", "failed", "expired"] as const;
 
@@ -50,7 +50,7 @@ export const queueTable = (items: readonly QueuedItem[], paint: Paint): string[]
     paint,
   );
 
-export const queuedMessageLines = (message: WholeMessage, paint: Paint): string[] => [
+export const queuedMessageLines = (message: QueuedMessageDetails, paint: Paint): string[] => [
   ...nameValueLines(
     [
       ["id", message.id],

@@ -2,7 +2,7 @@ import type { Paint } from "../../kernel/paint.ts";
 import { oneLine } from "../../kernel/text.ts";
 import { nameValueLines, formatUtcTime, table } from "../print.ts";
 
-/** A message as in the API. */
+/** A message as returned by the API. */
 export interface ApiInboxMessage {
   id: string;
   kind: string;

@@ -106,7 +106,7 @@ for (const [action, answer, verdict] of [
   });
 }
 
-test("throws for an unusable response, such as another status, invalid JSON, a timeout or a refused connection", async (t) => {
+test("throws for an unexpected status, invalid JSON, a timeout or a refused connection", async (t) => {
   const spool = await newSpool();
   const source = spool.fromMemory(MESSAGE);
   for (const { filter } of [

@@ -137,7 +137,7 @@ test("without these components, a temporary failure of one recipient applies to 
   assert.equal((await receive(["ok", "never"], parts)).reply.code, 555);
 });
 
-test("every recipient always has the message, is queued, is bounced, or is left to the sender", async () => {
+test("every recipient has the message, is queued, is reported in a bounce, or is left for the sender to retry", async () => {
   const fate = fc.constantFrom<Fate>("ok", "later", "never");
   const parts = fc.record<Parts>({
     held: fc.constantFrom("none", "works", "fails"),

@@ -11,7 +11,7 @@ import { apiHostFindings } from "./api-hosts.ts";
 import { databaseFindings } from "./database.ts";
 import { runChecks } from "./finding.ts";
 import { checkHostCertificate, checkMailHost, reverseName, checkSendingHosts } from "./hosts.ts";
-import { objectsFindings } from "./objects.ts";
+import { objectStoreFindings } from "./objects.ts";
 import { pauseFindings } from "./pauses.ts";
 import { checkDelegation, checkDmarcRecord, checkZoneRecords } from "./records.ts";
 
@@ -60,10 +60,13 @@ describe("the doctor", () => {
   });
 
   test("checks the bucket, and reports a problem with its fix", async () => {
-    assert.deepEqual(await objectsFindings(undefined), []);
-    assert.match(brief(await objectsFindings(async () => 12.3))[0]!, /^ok objects in S3: stored .* round trip 12 ms$/);
+    assert.deepEqual(await objectStoreFindings(undefined), []);
+    assert.match(
+      brief(await objectStoreFindings(async () => 12.3))[0]!,
+      /^ok objects in S3: stored .* round trip 12 ms$/,
+    );
     const missing = storeErrors.bucketMissing({ bucket: "media", address: "https://s3.example" });
-    const findings = await objectsFindings(() => Promise.reject(missing));
+    const findings = await objectStoreFindings(() => Promise.reject(missing));
     assert.deepEqual(brief(findings), ["error objects in S3: the bucket media does not exist at https://s3.example"]);
     assert.match(findings[0]!.fix!, /^Create the bucket/);
   });

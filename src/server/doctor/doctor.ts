@@ -7,7 +7,7 @@ import { runChecks, passedFinding, type Finding } from "./finding.ts";
 import { checkHostCertificate, checkMailHost, checkPort, checkSendingHosts } from "./hosts.ts";
 import { apiHostFindings } from "./api-hosts.ts";
 import { databaseFindings } from "./database.ts";
-import { objectsFindings } from "./objects.ts";
+import { objectStoreFindings } from "./objects.ts";
 import { pauseFindings } from "./pauses.ts";
 import { checkDelegation, checkDmarcRecord, checkZoneRecords } from "./records.ts";
 
@@ -200,7 +200,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       confinement: parts.confinement,
       nodes: async () => parts.nodes?.() ?? [],
       "database hosts": async () => databaseFindings(settings.database),
-      "objects in S3": () => objectsFindings(parts.checkBucket),
+      "objects in S3": () => objectStoreFindings(parts.checkBucket),
       "host names": async () => apiHostFindings(settings),
       delivery: async () =>
         outbound.deliver === "files"

@@ -2,7 +2,7 @@ import { UserError } from "../../kernel/index.ts";
 import { passedFinding, type Finding } from "./finding.ts";
 
 /** Checks that this process can read, store and delete objects in the bucket. */
-export async function objectsFindings(checkBucket: (() => Promise<number>) | undefined): Promise<Finding[]> {
+export async function objectStoreFindings(checkBucket: (() => Promise<number>) | undefined): Promise<Finding[]> {
   if (checkBucket === undefined) return [];
   const check = "objects in S3";
   try {

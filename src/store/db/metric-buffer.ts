@@ -10,7 +10,7 @@ interface MetricBuffer<Cell> {
   readonly interval: number;
   /** Returns the cell of this key in the current interval. */
   cell(key: string, create: () => Cell): Cell;
-  /** Writes all cells. Does not reject: a failed write is logged and repeated later. */
+  /** Writes all cells. Does not reject: a failed write is logged and retried later. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }

@@ -40,7 +40,7 @@ test("a page that hides its origin is recognized", () => {
     assert.deepEqual(viewer({ "sec-fetch-site": site, "sec-fetch-dest": "video" }), { ip, place: "hidden" });
 });
 
-test("a frame is an embedding, but a typed URL or a followed link is not", () => {
+test("a frame counts as an embed, but a typed URL or a followed link does not", () => {
   assert.deepEqual(viewer({ "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }), {
     ip,
     place: "ours",

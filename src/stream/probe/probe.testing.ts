@@ -23,7 +23,7 @@ interface ProbeWorld {
   probeBytes(bytes: Buffer | string, video?: Partial<ProbedVideo>): Promise<MediaModel>;
 }
 
-/** Real tools, and real objects in a folder of the test. */
+/** Starts real tools, with real objects in a temporary folder. */
 export async function openProbe(
   t: TestContext,
   given: NonNullable<SettingsInput["stream"]> = {},

@@ -20,7 +20,7 @@ const ACCOUNT = "a".repeat(32);
 
 interface ProcessingWorldOptions {
   /**
-   * Location of database and objects; a second call with the same folder resumes the same videos. Default: a folder of
+   * Folder of the database and the objects; a second call with the same folder resumes the same videos. Default: a temporary folder of
    * the test.
    */
   folder?: string;

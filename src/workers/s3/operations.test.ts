@@ -177,7 +177,7 @@ describe("operations of the S3 API", () => {
     assert.equal((await post("x".repeat(5 * 1024 * 1024))).code, "EntityTooLarge");
   });
 
-  it("XML bodies of concurrent requests share a limited memory, which is free again after each request", async (t) => {
+  it("XML bodies of concurrent requests share a limited amount of memory, which is released after each request", async (t) => {
     const { send } = await startS3(t, { bodyMemory: { total: 300, perAccount: 200 } });
     const post = (padding: number) =>
       send({

@@ -225,7 +225,7 @@ export const scriptsMigrations: Migration[] = [
     name: "workers-scripts-004-counts",
     async up(db, types) {
       await countRows(db, types, SCRIPT_COUNTS);
-      // Lets a claim of the runs of a minute skip those that are already claimed.
+      // Lets a process that claims the runs of a minute skip those already claimed.
       await db.schema
         .createIndex("worker_schedules_due")
         .on("worker_schedules")

@@ -47,7 +47,7 @@ export interface RecordQuery {
   direction?: "asc" | "desc" | undefined;
 }
 
-/** Each order is the full column order of an index. */
+/** Each sort order consists of all columns of an index, in its order. */
 const ORDERS = {
   type: ["type", "name", "digest"],
   name: ["name", "type", "digest"],

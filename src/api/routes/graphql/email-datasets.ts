@@ -177,7 +177,8 @@ function columnOf(columns: Kind["columns"], name: string, what: string): EmailCo
 }
 
 /**
- * Returns the column of a field; undefined for a constant: an entry always describes the final state of its message.
+ * Returns the column of a field; undefined for isLastEvent, which is always 1: an entry holds the final state of its
+ * message.
  */
 function leafOf({ name, args, fields }: Field, columns: Kind["columns"], isGrouped = false): EmailColumn | undefined {
   if (fields.length > 0 || Object.keys(args).length > 0)

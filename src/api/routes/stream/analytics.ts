@@ -3,7 +3,7 @@ import type { Clock } from "../../../kernel/index.ts";
 import type { RowFilter } from "../../../store/index.ts";
 import { streamErrors, type Audience, type AudienceColumn } from "../../../stream/index.ts";
 import { respond, route, type Route } from "../../operation.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 import { instant } from "./video-schemas.ts";
 
 interface StreamAnalyticsDeps {
@@ -94,7 +94,7 @@ export function streamAnalyticsRoutes({ audience, clock }: StreamAnalyticsDeps):
         tag: "Stream Analytics",
         summary: "Get views, minutes viewed and the peak of concurrent viewers",
         permission: "Stream Read",
-        translate,
+        translate: toBadParameter,
         query: z.object(scope),
         result: summarySchema,
       },
@@ -127,7 +127,7 @@ export function streamAnalyticsRoutes({ audience, clock }: StreamAnalyticsDeps):
         tag: "Stream Analytics",
         summary: "Get views, minutes viewed and peaks per hour or day",
         permission: "Stream Read",
-        translate,
+        translate: toBadParameter,
         query: z.object({ ...scope, time_delta: z.enum(["hour", "day"]).default("hour") }),
         result: seriesSchema,
       },
@@ -166,7 +166,7 @@ export function streamAnalyticsRoutes({ audience, clock }: StreamAnalyticsDeps):
         tag: "Stream Analytics",
         summary: "Rank videos, live inputs, creators, countries, browsers, devices or embedding pages by views",
         permission: "Stream Read",
-        translate,
+        translate: toBadParameter,
         query: z.object({
           ...scope,
           by: z.enum(Object.keys(DIMENSIONS) as [keyof typeof DIMENSIONS]),

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { streamErrors, type Audio } from "../../../stream/index.ts";
 import { respond, route, type Route } from "../../operation.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 
 interface StreamAudioDeps {
   audio: Pick<Audio, "copy" | "form" | "list" | "edit" | "delete">;
@@ -56,7 +56,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
       tag,
       summary: "Add an audio track to a video from a URL",
       permission: "Stream Write",
-      translate,
+      translate: toBadParameter,
       body: copyBody,
       result: trackSchema,
     },
@@ -73,7 +73,7 @@ export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
       tag,
       summary: "Rename an audio track, or make it the default",
       permission: "Stream Write",
-      translate,
+      translate: toBadParameter,
       body: editBody,
       result: trackSchema,
     },

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { showVideo, type Clips, type StreamUrls } from "../../../stream/index.ts";
 import { respond, route, type Route } from "../../operation.ts";
 import { requestedFields, requestedVideo } from "./requested-video.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
 
 interface StreamClipDeps {
@@ -30,7 +30,7 @@ export const streamClipRoutes = ({ clips, urls }: StreamClipDeps): Route[] => [
       tag: "Stream Video Clipping",
       summary: "Clip a video: create a new video from a section of it",
       permission: "Stream Write",
-      translate,
+      translate: toBadParameter,
       body: clipBody,
       result: videoSchema,
     },

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { showVideo, streamErrors, type StreamUrls, type Uploads } from "../../../stream/index.ts";
 import { respond, route, type Route } from "../../operation.ts";
 import { requestedFields, requestedVideo } from "./requested-video.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
 
 interface StreamCopyDeps {
@@ -27,7 +27,7 @@ export const streamCopyRoutes = ({ uploads, urls }: StreamCopyDeps): Route[] => 
       tag: "Stream Videos",
       summary: "Upload a video from a URL",
       permission: "Stream Write",
-      translate,
+      translate: toBadParameter,
       body: copyBody,
       result: videoSchema,
     },

@@ -3,7 +3,7 @@ import { showVideo, type StreamUrls, type Uploads } from "../../../stream/index.
 import { respond, route, type Route } from "../../operation.ts";
 import { secretField } from "../../secret-fields.ts";
 import { requestedFields, requestedVideo } from "./requested-video.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 import { instant, watermarkSchema } from "./video-schemas.ts";
 
 interface StreamDirectUploadDeps {
@@ -29,7 +29,7 @@ export const streamDirectUploadRoutes = ({ uploads, urls }: StreamDirectUploadDe
       tag: "Stream Videos",
       summary: "Create a one-time URL for uploading a video without a token",
       permission: "Stream Write",
-      translate,
+      translate: toBadParameter,
       body: directBody,
       result: directSchema,
     },

@@ -23,7 +23,7 @@ import { systemClock, type Clock } from "../../../kernel/index.ts";
 import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
 import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 import {
   liveHistorySchema,
   liveInputBody,
@@ -107,7 +107,7 @@ export function streamLiveInputsRoutes({
         tag,
         summary: "List live inputs, newest first, without their keys",
         permission: READ,
-        translate,
+        translate: toBadParameter,
         query: wholeListQuery.extend({ include_counts: flag.optional() }),
         result: liveListSchema,
       },
@@ -130,7 +130,7 @@ export function streamLiveInputsRoutes({
         summary: "Create a live input; requests with the same `Idempotency-Key` within six hours create only one",
         chosenId: "hex",
         permission: WRITE,
-        translate,
+        translate: toBadParameter,
         body: newLiveInputBody,
         bodyOptional: true,
         result: liveInputSchema,
@@ -170,7 +170,7 @@ export function streamLiveInputsRoutes({
         tag,
         summary: "Update a live input; omitted fields keep their values",
         permission: WRITE,
-        translate,
+        translate: toBadParameter,
         body: liveInputBody,
         bodyOptional: true,
         result: liveInputSchema,
@@ -217,7 +217,7 @@ export function streamLiveInputsRoutes({
         tag,
         summary: "List the recordings of a live input, including the running one, newest first",
         permission: READ,
-        translate,
+        translate: toBadParameter,
         query: wholeListQuery,
         result: z.array(videoSchema),
       },
@@ -270,7 +270,7 @@ export function streamLiveInputsRoutes({
         tag,
         summary: "Get measurements of a broadcast, every five seconds for up to an hour, and warnings about it",
         permission: READ,
-        translate,
+        translate: toBadParameter,
         query: z.object({ minutes: z.coerce.number().int().min(1).max(60).default(10) }),
         result: liveMetricsSchema,
       },
@@ -312,7 +312,7 @@ export function streamLiveInputsRoutes({
         tag,
         summary: "List the events of a live input, newest first",
         permission: READ,
-        translate,
+        translate: toBadParameter,
         query: z.object(pageQuery({ perPage: 50, max: 500 })),
         result: liveHistorySchema,
       },

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { showLiveOutput, type OwnedLiveOutputs } from "../../../stream/index.ts";
 import { respond, route, type Route } from "../../operation.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 import { liveOutputBody, liveOutputSchema } from "./live-schemas.ts";
 
 interface StreamLiveOutputsDeps {
@@ -40,7 +40,7 @@ export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Rou
         tag,
         summary: "Create an output: restream a live input to an RTMP(S) or SRT server",
         permission: WRITE,
-        translate,
+        translate: toBadParameter,
         body: liveOutputBody,
         result: liveOutputSchema,
       },
@@ -54,7 +54,7 @@ export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Rou
         tag,
         summary: "Enable or disable an output",
         permission: WRITE,
-        translate,
+        translate: toBadParameter,
         body: z.object({ enabled: z.boolean() }),
         result: liveOutputSchema,
       },

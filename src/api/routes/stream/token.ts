@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { PlaybackTokens } from "../../../stream/index.ts";
 import { respond, route, type Route } from "../../operation.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 
 interface StreamTokenDeps {
   tokens: PlaybackTokens;
@@ -43,7 +43,7 @@ export const streamTokenRoutes = ({ tokens }: StreamTokenDeps): Route[] => [
       summary: "Create a signed token, which is used in place of the video's id",
       audit: false,
       permission: "Stream Write",
-      translate,
+      translate: toBadParameter,
       body: bodySchema,
       bodyOptional: true,
       result: z.object({ token: z.string() }),

@@ -3,7 +3,7 @@ import { hasUploadBody, showVideo, type StreamUrls, type Uploads } from "../../.
 import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
 import { respond, route, type Route } from "../../operation.ts";
 import { withSentBody } from "../sent-body.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 import { videoSchema } from "./video-schemas.ts";
 
 interface StreamUploadsDeps {
@@ -31,7 +31,7 @@ export const streamUploadsRoutes = ({ uploads, urls, chosenIds = noChosenIds }: 
       summary: "Upload a video: start a TUS upload, or send a form with the file",
       chosenId: "hex",
       permission: "Stream Write",
-      translate,
+      translate: toBadParameter,
       query: uploadQuery,
       result: videoSchema,
       options: uploads.tusHeaders,

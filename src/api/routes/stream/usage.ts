@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../../kernel/index.ts";
 import { PERIODS, type VideoCatalog, type ViewedMinutes } from "../../../stream/index.ts";
 import { respond, route, type Route } from "../../operation.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 import { instant } from "./video-schemas.ts";
 
 interface StreamUsageDeps {
@@ -44,7 +44,7 @@ export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: Str
       tag: "Stream Videos",
       summary: "Get the minutes of video stored by the account or one creator",
       permission: "Stream Read",
-      translate,
+      translate: toBadParameter,
       query: z.object({ creator: z.string().optional() }),
       result: usageSchema,
     },
@@ -71,7 +71,7 @@ export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: Str
       tag: "Stream Videos",
       summary: "Get the minutes of video viewed, per hour or longer period",
       permission: "Stream Read",
-      translate,
+      translate: toBadParameter,
       query: viewsQuery,
       result: viewedSchema,
     },
@@ -91,7 +91,7 @@ export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: Str
       tag: "Stream Videos",
       summary: "Get the minutes of video viewed through a zone; always empty",
       permission: "Stream Read",
-      translate,
+      translate: toBadParameter,
       query: viewsQuery,
       result: viewedSchema,
     },

@@ -10,7 +10,7 @@ import {
   type Videos,
 } from "../../../stream/index.ts";
 import { respond, route, type Route } from "../../operation.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 import { videoListQuery, videoSchema, videoUpdateBody } from "./video-schemas.ts";
 
 interface StreamVideosDeps {
@@ -40,7 +40,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
         tag,
         summary: "List videos, newest first",
         permission: READ,
-        translate,
+        translate: toBadParameter,
         query: videoListQuery,
         result: z.array(videoSchema),
       },
@@ -73,7 +73,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
         tag,
         summary: "Update a video",
         permission: WRITE,
-        translate,
+        translate: toBadParameter,
         body: videoUpdateBody,
         result: videoSchema,
       },

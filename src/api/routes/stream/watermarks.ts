@@ -10,7 +10,7 @@ import { noChosenIds, type ChosenIds } from "../../chosen-id.ts";
 import { parseJson } from "../../body.ts";
 import { invalidInput } from "../../envelope.ts";
 import { respond, route, type Call, type Route } from "../../operation.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 import { filePart, isForm } from "./sent-file.ts";
 import { watermarkSchema } from "./video-schemas.ts";
 import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
@@ -94,7 +94,7 @@ export const streamWatermarksRoutes = ({ watermarks, chosenIds = noChosenIds }: 
       summary: "Create a watermark profile from a PNG: a form with `file`, or JSON with `url`",
       chosenId: "hex",
       permission: "Stream Write",
-      translate,
+      translate: toBadParameter,
       maxBytes: MAX_WATERMARK_BYTES + FORM,
       result: watermarkSchema,
     },

@@ -3,7 +3,7 @@ import { streamErrors, type WebhookDelivery, type WebhookEndpoint, type Webhooks
 import { respond, respondWithPage, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { secretField } from "../../secret-fields.ts";
-import { translate } from "./bad-parameter.ts";
+import { toBadParameter } from "./bad-parameter.ts";
 import { itemsOfPage, wholeListQuery } from "./whole-list.ts";
 
 interface StreamWebhookDeps {
@@ -118,7 +118,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         tag,
         summary: "Create or update the webhook; an existing secret is kept",
         permission: WRITE,
-        translate,
+        translate: toBadParameter,
         body: urlBody,
         result: mainSchema,
       },
@@ -148,7 +148,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         tag,
         summary: "List all webhooks, the main one first",
         permission: READ,
-        translate,
+        translate: toBadParameter,
         query: wholeListQuery,
         result: z.array(endpointSchema),
       },
@@ -162,7 +162,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         tag,
         summary: "Create an additional webhook for videos, live inputs or both",
         permission: WRITE,
-        translate,
+        translate: toBadParameter,
         body: endpointBody,
         result: endpointSchema,
       },
@@ -211,7 +211,7 @@ export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
         tag,
         summary: "List the deliveries of a webhook, newest first",
         permission: READ,
-        translate,
+        translate: toBadParameter,
         query: z.object(pageQuery({ perPage: 20, max: 100 })),
         result: z.array(deliverySchema),
       },

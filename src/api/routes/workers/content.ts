@@ -15,7 +15,7 @@ import {
   type WorkerRoutesDeps,
 } from "./common.ts";
 import { workerRouteErrors } from "./errors.ts";
-import { uploadLike } from "./metadata.ts";
+import { uploadFromVersion } from "./metadata.ts";
 import { receiveUpload } from "./receive.ts";
 import { scriptShape, shownScript } from "./shapes.ts";
 
@@ -45,7 +45,7 @@ export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
     const { script: after, version } = await scripts.upload(
       script.account,
       script.name,
-      { ...uploadLike(latest, modules), format, main },
+      { ...uploadFromVersion(latest, modules), format, main },
       uploaderOf(call),
     );
     return respond(shownScript({ ...after, latest: version }));

@@ -164,7 +164,7 @@ function cut(text: string): string {
 }
 
 /** Returns the upload that would create a version like this one: the base for changing a single field. */
-export const uploadLike = (version: Version, modules: Upload["modules"]): Upload => ({
+export const uploadFromVersion = (version: Version, modules: Upload["modules"]): Upload => ({
   format: version.format,
   main: version.main,
   modules,

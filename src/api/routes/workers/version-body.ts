@@ -3,7 +3,7 @@ import type { Binding, InheritedBinding, Upload, UploadedModule, Version } from 
 import { readBindings } from "./bindings.ts";
 import { assetFields, readAssetFields, hasAssets, separateRuleFiles } from "./asset-fields.ts";
 import { workerRouteErrors } from "./errors.ts";
-import { rejectUnsupported, uploadLike, versionFields, versionPartOf, unsupportedFields } from "./metadata.ts";
+import { rejectUnsupported, uploadFromVersion, versionFields, versionPartOf, unsupportedFields } from "./metadata.ts";
 import { readModule } from "./modules.ts";
 
 const PART = "body";
@@ -49,7 +49,7 @@ export function uploadOf(body: VersionBody): Upload {
 /** Returns the newest version with a merge patch applied (RFC 7396): omitted fields are kept. */
 export function patchedUpload(latest: Version, modules: UploadedModule[], patch: VersionBody): Upload {
   rejectUnsupported(patch);
-  const latestUpload = uploadLike(latest, modules);
+  const latestUpload = uploadFromVersion(latest, modules);
   const main = patch.main_module ?? latestUpload.main;
   const { compatibilityDate, compatibilityFlags, limits, annotations, migrations } = versionPartOf(
     { ...patch, bindings: [] },

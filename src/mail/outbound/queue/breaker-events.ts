@@ -22,7 +22,7 @@ export function createBreakerEvents(events: Events | undefined, process: string)
   return {
     publish(change, kind, name) {
       const id = [process, change, kind, encodeURIComponent(name)].join("/");
-      // Longer names exceed the size of an event: the other processes detect the failure on their own.
+      // Longer names exceed the maximum size of an event. The other processes detect the failure on their own.
       if (id.length <= 200) events?.publish(TOPIC, id);
     },
     subscribe: (listener) =>

@@ -68,7 +68,7 @@ export function createSharedPauses({ table, events, clock, log }: SharedPausesDe
         for (const { name: key, kind, until, why } of await table.active(clock.now()))
           breakers[kind].restore({ key, until, why });
       } catch (err) {
-        log.warn({ err }, "outbound: failed to restore which hosts are paused; delivery to them resumes immediately");
+        log.warn({ err }, "outbound: failed to load the list of paused hosts; delivery to them resumes immediately");
       }
     },
 

@@ -165,7 +165,7 @@ export function createS3Multipart(requests: S3Requests): Multipart {
         next = count;
         await Promise.allSettled(copies);
         await abort(to, uploadId).catch(() => {});
-        // If the source is shorter now, Ceph reports the range first.
+        // If the source is shorter now, Ceph reports the invalid range, not the failed precondition.
         if (isPreconditionFailed(err) || isRangeInvalid(err))
           throw storeErrors.objectChanged({ key: from }, { cause: err });
         throw isMissing(err) ? storeErrors.absent({ key: from }, { cause: err }) : err;

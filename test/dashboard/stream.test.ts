@@ -23,6 +23,12 @@ const SMALL_CAMERA = `
     getUserMedia({ ...constraints, video: { width: 320, height: 180, frameRate: 10 } });
 `;
 
+/**
+ * Parts leave memory 24 seconds after the live edge (rfc8216bis 6.2.2), which a player on a busy machine may notice only
+ * by a 404. It continues with the newer parts.
+ */
+const MISSING_PART = /status of 404 .*\/segments\/[\w-]+\/\d+\.\d+\.m4s$/;
+
 describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, () => {
   const scope = suiteScope();
   let dashboard: DashboardServer;
@@ -277,7 +283,10 @@ describe("the Stream pages", { skip: withoutChromium() || needsFfmpeg.skip }, ()
     await page.goto(`${dashboard.origin}/live`);
     await page.getByRole("link", { name: "Studio" }).waitFor();
     await check(page, "live-inputs");
-    assert.deepEqual(problems, []);
+    assert.deepEqual(
+      problems.filter((problem) => !MISSING_PART.test(problem)),
+      [],
+    );
   });
 
   /** Uploads a small video through the API and waits until it is ready. */

@@ -112,7 +112,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   assert.equal(status, expected, JSON.stringify(body));
 
   small.free();
-  assert.equal((await waitForFinalState(server, encoded, 120_000)).status.state, "ready", server.log());
+  assert.equal((await waitForFinalState(server, encoded)).status.state, "ready", server.log());
   await check(objects, encoded, ladder);
   assert.equal((await waitForFinalState(server, await uploadForm(server, await clip()))).status.state, "ready");
   t.diagnostic(JSON.stringify({ offset, wanted: ranged.status, ...(await viewer.stop()) }));

@@ -43,7 +43,7 @@ test(
     const kept = objectsByPrefix(objects, `stream/${uid}`).filter((name) => name.endsWith(".m4s"));
     assert.equal((await videoOf(front, uid)).status.state, "inprogress");
     const second = await start("encode");
-    const { status } = await waitForFinalState(front, uid, 120_000);
+    const { status } = await waitForFinalState(front, uid);
     assert.deepEqual([status.state, status.pctComplete], ["ready", "100.000000"], status.errorReasonText);
     const watched = await (await viewer).stop();
     t.diagnostic(JSON.stringify({ keptAtTheKill: kept.length, ...watched }));

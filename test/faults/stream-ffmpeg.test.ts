@@ -48,7 +48,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
           }
         }
       }
-      const { status } = await waitForFinalState(server, uid, 120_000);
+      const { status } = await waitForFinalState(server, uid);
       assert.equal(status.state, "ready", status.errorReasonText);
       assert.ok(killed.size >= 2, `${killed.size} were killed`);
       await createLadderCheck().check(join(server.dataDirectory, "objects"), uid, {
@@ -145,7 +145,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
         assert.notEqual((await videoOf(server, each)).status.state, "error", server.log());
       symlinkSync(pathOf("ffmpeg"), program);
       for (const each of [uid, waiting])
-        assert.equal((await waitForFinalState(server, each, 120_000)).status.state, "ready", server.log());
+        assert.equal((await waitForFinalState(server, each)).status.state, "ready", server.log());
       await createLadderCheck().check(join(server.dataDirectory, "objects"), uid, {
         source,
         rungs: ["240p", "360p"],

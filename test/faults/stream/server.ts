@@ -37,8 +37,11 @@ export async function startVideoServer(t: Scope, options: SpawnServeOptions = {}
   };
 }
 
+/** Limit of a wait on a busy machine: encoding several videos takes minutes there. */
+const PATIENCE_MS = 180_000;
+
 /** Polls for changes in another process, at a low rate, since every poll loads the server as well as the test. */
-export async function until(done: () => boolean | Promise<boolean>, what: string, ms = 60_000): Promise<void> {
+export async function until(done: () => boolean | Promise<boolean>, what: string, ms = PATIENCE_MS): Promise<void> {
   for (const deadline = Date.now() + ms; !(await done()); await sleep(100))
     assert.ok(Date.now() < deadline, `timed out after ${ms / 1000} s: ${what}`);
 }
@@ -70,7 +73,7 @@ export const allVideos = ({ api }: Pick<VideoServer, "api">): Promise<ShownVideo
 export async function waitForFinalState(
   server: Pick<VideoServer, "api">,
   uid: string,
-  ms = 60_000,
+  ms = PATIENCE_MS,
 ): Promise<ShownVideo> {
   let video: ShownVideo;
   let state = "";

@@ -90,7 +90,7 @@ export function testBadFiles(given: BadInputFixture): void {
         files.map(async ([, file]) => uploadForm(server, typeof file === "string" ? await readFile(file) : file)),
       );
       for (const [i, [name, , expected]] of files.entries()) {
-        const { status, readyToStream, duration } = await waitForFinalState(server, uids[i]!, 90_000);
+        const { status, readyToStream, duration } = await waitForFinalState(server, uids[i]!);
         answers.push(JSON.stringify(status));
         if (expected === "ready") {
           assert.deepEqual([status.state, readyToStream], ["ready", true], `${name}: ${JSON.stringify(status)}`);

@@ -53,6 +53,17 @@ describe("the documentation on the server", { skip: withoutChromium() }, () => {
     await context.close();
   });
 
+  test("prints a page without the navigation around it", async () => {
+    const { page, context, problems } = await dashboard.open("/docs/mail", { token: null });
+    await page.emulateMedia({ media: "print" });
+    await page.getByRole("heading", { level: 1, name: "Mail for your domains" }).waitFor();
+    for (const hidden of [page.getByRole("banner"), page.getByRole("navigation", { name: "Documentation" })])
+      assert.equal(await hidden.count(), 0, "hidden elements have no role");
+    assert.ok(await page.locator(".file").first().isVisible());
+    assert.deepEqual(problems, []);
+    await context.close();
+  });
+
   test("responds to an unknown path with an error page", async () => {
     const { page, context } = await dashboard.open("/docs/none", { token: null });
     await page.getByRole("heading", { name: "Page not found" }).waitFor();

@@ -43,6 +43,7 @@ export type { Secrets } from "./secrets/port.ts";
 export { migrateDatabase } from "./migrate-database.ts";
 export { openObjectsAt } from "./open-objects.ts";
 export { openStore } from "./open-store.ts";
+export { deleteInBatches } from "./sweeps/batches.ts";
 export type { Sweeps } from "./sweeps/port.ts";
 export { localSweeps } from "./sweeps/sweeps.ts";
 export { storeMigrations } from "./migrations.ts";

@@ -1,5 +1,5 @@
 import { offsetOf, type Clock, type Ids, type Log, type Page, type PageRequest } from "../../kernel/index.ts";
-import type { Db } from "../../store/index.ts";
+import { deleteInBatches, type Db } from "../../store/index.ts";
 import { rolesOfUser } from "../accounts-table.ts";
 import { accountErrors } from "../errors.ts";
 import type { AccountTables } from "../tables.ts";
@@ -36,8 +36,6 @@ const DAY_MS = 24 * 3_600_000;
 /** Maximum size of `before` and of `after`. */
 const MAX_VALUE_BYTES = 16 * 1024;
 const MAX_TEXT = 512;
-const SWEEP_BATCH_SIZE = 500;
-const MAX_SWEEPS = 2000;
 
 export function createAuditLog({ db, clock, ids, log, days, maxEntries = 1_000_000 }: AuditLogDeps): AuditLog {
   const table = createAuditTable(db);
@@ -105,15 +103,7 @@ export function createAuditLog({ db, clock, ids, log, days, maxEntries = 1_000_0
       const expired = clock.now() - days * DAY_MS;
       const excess = await table.timeAfter(maxEntries);
       const before = Math.max(expired, excess === undefined ? -Infinity : excess + 1);
-      let deleted = 0;
-      for (let round = 0; round < MAX_SWEEPS; round++) {
-        const deletedInRound = await table.deleteBefore(before, SWEEP_BATCH_SIZE);
-        deleted += deletedInRound;
-        if (deletedInRound < SWEEP_BATCH_SIZE) break;
-        // Yields between batches so that other writes can run.
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      return deleted;
+      return deleteInBatches((limit) => table.deleteBefore(before, limit));
     },
   };
 }

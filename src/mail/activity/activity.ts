@@ -1,5 +1,5 @@
 import type { Clock, Log } from "../../kernel/index.ts";
-import type { Db } from "../../store/index.ts";
+import { deleteInBatches, type Db } from "../../store/index.ts";
 import type { Trace } from "../messages/index.ts";
 import { createCounts, type ColumnValue, type Count, type CountQuery, type RowsQuery } from "./counts-table.ts";
 import { createEntriesTable } from "./entries-table.ts";
@@ -70,8 +70,6 @@ export interface Activity {
 }
 
 const DAY_MS = 24 * 3_600_000;
-const SWEEP_BATCH_SIZE = 500;
-const MAX_SWEEPS = 1000;
 
 export function createActivity({
   db,
@@ -123,15 +121,7 @@ export function createActivity({
     },
     async sweep() {
       const before = clock.now() - days * DAY_MS;
-      let deleted = 0;
-      for (let round = 0; round < MAX_SWEEPS; round++) {
-        const deletedInRound = await table.deleteBefore(before, SWEEP_BATCH_SIZE);
-        deleted += deletedInRound;
-        if (deletedInRound < SWEEP_BATCH_SIZE) break;
-        // Yields between batches so that writes for incoming mail can run.
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      return deleted;
+      return deleteInBatches((limit) => table.deleteBefore(before, limit));
     },
     resolveInterrupted: (queue, changedBefore) => resolveInterrupted({ table, writer, queue, clock }, changedBefore),
     droppedSteps: writer.droppedSteps,

@@ -1,1 +1,2 @@
 export { createPlayer } from "./player.ts";
+export type { UploadPageConfig } from "./upload-config.ts";

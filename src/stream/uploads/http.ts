@@ -6,7 +6,7 @@ import { mayReopen, type Video } from "../videos/index.ts";
 import { checkChunk } from "./chunk-rules.ts";
 import { checkTusHeaders, type CreationDeps, type UploadCreator, uploadLimit } from "./creation.ts";
 import type { Forms } from "./forms.ts";
-import type { UploadStatus } from "./port.ts";
+import type { UploadPageConfig } from "../player/index.ts";
 import { discardBody, receivedBody } from "./request-body.ts";
 import { UPLOAD_DATA } from "./tus-protocol.ts";
 import { userErrorText, type Tus } from "./tus.ts";
@@ -98,7 +98,7 @@ export function createUploadHttp(deps: UploadHttpDeps): Handler {
 
   async function show(request: IncomingMessage, response: ServerResponse, row: UploadRow, video: Video): Promise<void> {
     const { maxSizeBytes, maxDurationSeconds, requireSignedURLs } = video;
-    const uploadStatus: UploadStatus = {
+    const uploadStatus: UploadPageConfig = {
       ...progressOf(row, video, hasExpired(row, video)),
       maxBytes: Math.min(maxSizeBytes ?? Infinity, maxBytes),
       ...(settings.chunk_mb > 0 && { chunkBytes: settings.chunk_mb * 1024 * 1024 }),
@@ -171,7 +171,7 @@ function progressOf(
   row: UploadRow,
   video: Video,
   isExpired: boolean,
-): Pick<UploadStatus, "state" | "pctComplete" | "playable" | "problem"> {
+): Pick<UploadPageConfig, "state" | "pctComplete" | "playable" | "problem"> {
   if (video.state === "error") {
     const { code, text } = video.errorReason ?? { code: "ERR_UNKNOWN", text: "" };
     return { state: "failed", problem: { code, text, retry: mayReopen(video) && !isExpired } };

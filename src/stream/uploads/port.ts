@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { UploadPageConfig } from "../player/index.ts";
 import type { Video, VideoDraft } from "../videos/index.ts";
 
 /** Video properties that can be set together with the upload; `watermark` is the uid of a profile. */
@@ -88,25 +89,5 @@ export interface TusCreation {
 export type RenderUploadPage = (
   request: IncomingMessage,
   response: ServerResponse,
-  page: UploadStatus,
+  page: UploadPageConfig,
 ) => Promise<void>;
-
-/** State of a one-time URL, for its page and as JSON (`Accept: application/json`). */
-export interface UploadStatus {
-  /**
-   * `open`: accepts or resumes a file; `processing`: the file is complete; `ready`: fully encoded; `failed`: the file
-   * cannot be used; `expired`: no longer accepts a file.
-   */
-  state: "open" | "processing" | "ready" | "failed" | "expired";
-  /** 0 to 100, while the video is being processed. */
-  pctComplete?: number;
-  /** True once the video can be played. */
-  playable?: boolean;
-  /** Reason for the failure; `retry`: the same URL accepts another file. */
-  problem?: { code: string; text: string; retry: boolean };
-  maxBytes?: number;
-  chunkBytes?: number;
-  maxDurationSeconds?: number;
-  /** URL of the video's watch page; absent for protected videos. */
-  watch?: string;
-}

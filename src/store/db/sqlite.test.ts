@@ -7,6 +7,7 @@ import { describe, test, type TestContext } from "node:test";
 import { sql } from "kysely";
 import { isStoreError } from "../errors.ts";
 import type { Db } from "./port.ts";
+import { prepareQuery } from "./prepared-query.ts";
 import { openSqlite } from "./sqlite.ts";
 
 interface Tables {
@@ -43,6 +44,20 @@ describe("SQLite", () => {
       [await pragma("journal_mode"), await pragma("synchronous"), await pragma("foreign_keys")],
       ["wal", 2, 1],
     );
+  });
+
+  test("does not bind limits, because SQLite would compile the statement again on each execution", async (t) => {
+    const { db, set } = await open(t);
+    for (const name of ["a", "b", "c"]) await db.write(set(name));
+    const names = (limit: number) =>
+      db.tables<Tables>().selectFrom("counters").select("name").orderBy("name").limit(limit);
+    const { sql: text, parameters } = names(2).compile();
+    assert.match(text, /limit 2$/);
+    assert.deepEqual(parameters, []);
+    assert.deepEqual(await db.read(names(2)), [{ name: "a" }, { name: "b" }]);
+    const prepared = prepareQuery<{ name: string }>((arg) => names(arg<number>("limit")));
+    assert.match(prepared({ limit: 2 }).compile().sql, /limit \+\?$/);
+    for (const limit of [0, 1, 3]) assert.equal((await db.read(prepared({ limit }))).length, limit);
   });
 
   test("is readable only by its owner, regardless of the folder's permissions", async (t) => {

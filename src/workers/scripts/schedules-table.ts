@@ -59,7 +59,7 @@ export async function distinctCrons(tables: Tables, after: string, limit: number
       union all
       select (select min(cron) from worker_schedules where cron > step.cron) from step where step.cron is not null
     )
-    select cron from step where cron is not null limit ${limit}`.execute(tables);
+    select cron from step where cron is not null limit ${sql.lit(limit)}`.execute(tables);
   return rows.map(({ cron }) => cron);
 }
 

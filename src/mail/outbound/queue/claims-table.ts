@@ -62,7 +62,7 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
         )
         select step.destination as destination,
           (select min(next_try) from outbound_recipients where next_try is not null and destination = step.destination) as due
-        from step where step.destination is not null limit ${limit}`;
+        from step where step.destination is not null limit ${sql.lit(limit)}`;
       return db.read({ compile: () => query.compile(tables) } as Compilable<{ destination: string; due: number }>);
     },
 

@@ -28,8 +28,9 @@ const SESSIONS = 10;
  * `perf` attributes the CPU time of the process, on a busy machine, to the thread pool (26 %, of which 21 % are the four
  * RSA signatures), V8's threads for compilation and garbage collection (10 %), and the main thread (64 %): mailauth with
  * the parsing of public keys 12 %, SQLite 7 %, the SMTP server 7 %, our own DNS answers 4 %, signing 3 %, the relay 3 %,
- * the log 3 %. Gain: the query that looks for a zone of each name is prepared, 6 instead of 13 µs per lookup. No gain:
- * no timer for DNS answers from memory (7 µs per message).
+ * the log 3 %. Gain: the query that looks for a zone of each name is prepared, 6 instead of 13 µs per lookup; with
+ * literal limits, SQLite no longer compiles the statements of claims again, 9.4 instead of 11.0 ms, 1.65 instead of 1.75
+ * times the limit. No gain: no timer for DNS answers from memory (7 µs per message).
  */
 const bench: Bench = {
   name: "mail-forward",

@@ -11,9 +11,10 @@ import { messageOf, systemClock, type Log } from "../../kernel/index.ts";
 /**
  * The unix socket on which the primary process handles calls of the others. A connection begins with one line of JSON,
  * `{"service": …, "call": …}`, to which the primary process responds with ACCEPTED before it executes anything. So a
- * caller that has not received ACCEPTED can safely repeat the call, for example after the process was killed.
+ * caller that has not received ACCEPTED can safely repeat the call, for example after the process was killed. During an
+ * upgrade, processes of two versions share the socket, so its name never changes.
  */
-const SOCKET_NAME = "primary.sock";
+const SOCKET_NAME = "first.sock";
 const ACCEPTED = "\n";
 const MAX_LINE_BYTES = 64 * 1024;
 

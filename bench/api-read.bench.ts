@@ -28,9 +28,10 @@ const bareServer = join(import.meta.dirname, "api-read", "bare.ts");
  * routing 1 %, the hash of the token 1 %, SQL statements 0.5 %; the rest was spread over Hono and promises. After repeated
  * reads were answered synchronously: writes to sockets 31 %, garbage collection 5 %, the hash of the token 2 %, the lookup
  * of the cached response 1 %, the rest of the handler 1 %. CPU per request: 80 to 35 µs, next to 32 µs of the bare route.
- * An uncached page of 20 records spends 42 of about 80 µs in SQLite, which needs as long if it builds the JSON. A third of
- * that was compilation, since SQLite compiles a statement again when a parameter of LIMIT is bound; with an expression in
- * its place, the ratio of uncached pages rose from 0.15 to 0.21 (one run of five rounds each; other ratios varied by 20 %).
+ * An uncached page of 20 records spends 42 of about 80 µs in SQLite, which needs as long if it builds the JSON. SQLite
+ * compiles a statement again when a parameter of LIMIT is bound: a third of such a query, measured alone. With an
+ * expression in its place, the ratio of uncached pages rose from 0.15 to 0.21 (one run of five rounds each; other ratios
+ * varied by 20 %).
  */
 const bench: Bench = {
   name: "api-read",

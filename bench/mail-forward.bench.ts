@@ -10,6 +10,7 @@ import { sendAll } from "./smtp-accept/source.ts";
 
 const DOMAIN = "bench.example";
 const SENDER = "sender.example";
+const FROM = `ada@${SENDER}`;
 const SELECTOR = "s1";
 const MESSAGES = 500;
 const SESSIONS = 10;
@@ -37,13 +38,13 @@ const bench: Bench = {
   async setup(kit) {
     const sink = await startSink(kit);
     const ours = await startReelpostMailServer(kit, { sinkPort: sink.port });
-    const { zone } = await routeAll(ours, DOMAIN, "somebody@sink.example");
+    const { zone } = await routeAll(ours, DOMAIN, "ada@sink.example");
     const { file, ...message } = await senderWithMessage(kit, ours);
-    const limit = await startLimit(kit, { ...message, from: `somebody@${SENDER}` });
+    const limit = await startLimit(kit, { ...message, from: FROM });
     const send = (messages: number) =>
       sendAll({
         port: ours.smtpPort,
-        from: `somebody@${SENDER}`,
+        from: FROM,
         to: `info@${DOMAIN}`,
         messages,
         sessions: SESSIONS,

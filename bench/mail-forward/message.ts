@@ -23,7 +23,7 @@ export async function signedMessage({
 }): Promise<SignedMessage> {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const head = [
-    `From: Somebody <somebody@${domain}>`,
+    `From: Ada <ada@${domain}>`,
     `To: <${to}>`,
     "Subject: A message like many",
     `Date: ${new Date().toUTCString().replace("GMT", "+0000")}`,

@@ -117,7 +117,7 @@ onEveryDatabase((engine) => {
     assert.equal(site.fetched, 2);
   });
 
-  test("a cached policy remains valid until it expires, even if its TXT record or its server is no longer available", async (t) => {
+  test("a cached policy remains valid until it expires, even if its TXT record is deleted or its server fails", async (t) => {
     const { db } = await engine.open(t, [stsMigration]);
     const { site, names, clock, policyFor } = await open(t, db);
     assert.deepEqual(await policyFor("there.example"), ENFORCED);

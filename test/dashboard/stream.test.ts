@@ -24,8 +24,8 @@ const SMALL_CAMERA = `
 `;
 
 /**
- * Parts leave memory 24 seconds after the live edge (rfc8216bis 6.2.2), which a player on a busy machine may notice only
- * by a 404. It continues with the newer parts.
+ * Parts leave memory after 24 seconds (rfc8216bis 6.2.2). A player on a busy machine may fall further behind and request
+ * one, which the browser reports as a 404.
  */
 const MISSING_PART = /status of 404 .*\/segments\/[\w-]+\/\d+\.\d+\.m4s$/;
 

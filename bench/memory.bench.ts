@@ -191,7 +191,8 @@ async function database(server: MeasuredServer): Promise<Record<string, number>>
     const { uuid } = (await server.call("POST", "/d1/database", { name })) as { uuid: string };
     await server.call("POST", `/d1/database/${uuid}/query`, { sql: "create table t (a); insert into t values (1)" });
   };
-  const processes = () => descendants(server.pid, /d1\/host/).reduce((sum, pid) => sum + residentOctets(pid, "Pss"), 0);
+  const processes = () =>
+    descendants(server.pid, /d1\/process-main/).reduce((sum, pid) => sum + residentOctets(pid, "Pss"), 0);
   for (let n = 0; n < 4; n++) await create(`first-${n}`);
   const before = { server: await server.memory(), hosts: processes() };
   for (let n = 0; n < DATABASES; n++) await create(`database-${n}`);

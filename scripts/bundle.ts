@@ -20,7 +20,7 @@ const ENTRIES = [
   "mail/authenticate/body-thread.ts",
   "server/backup-process.ts",
   "test-helper/host.ts",
-  "workers/bindings/d1/host.ts",
+  "workers/bindings/d1/process-main.ts",
   "workers/bindings/d1/transfers/child.ts",
 ];
 /**

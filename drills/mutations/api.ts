@@ -69,7 +69,7 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/api/authorize.ts",
-    from: "if (!(await gate.accountExists(account))) throw",
+    from: "if (!(await accessControl.accountExists(account))) throw",
     to: "if (false) throw",
     test: "src/api/app.test.ts",
   },

@@ -28,8 +28,8 @@ export interface TestApiOptions {
   routes: Route[];
   /** The caller identified by TEST_TOKEN. Default: a caller with every permission. */
   caller?: Caller;
-  /** Replaces functions of the default gate, which knows TEST_TOKEN, TEST_ACCOUNT and TEST_ZONE. */
-  gate?: Partial<AccessControl>;
+  /** Replaces functions of the default access control, which knows TEST_TOKEN, TEST_ACCOUNT and TEST_ZONE. */
+  accessControl?: Partial<AccessControl>;
   clock?: Clock;
   log?: Log;
   rateLimit?: RateLimit;
@@ -71,7 +71,7 @@ export async function startApi(
   {
     routes,
     caller = unrestrictedCaller,
-    gate,
+    accessControl,
     clock = systemClock,
     log = silentLog,
     rateLimit = { requests: 0, seconds: 1 },
@@ -85,7 +85,7 @@ export async function startApi(
       authenticate: async ({ secret }) => (secret === TEST_TOKEN ? caller : undefined),
       accountExists: async (id) => id === TEST_ACCOUNT,
       zoneAccount: async (id) => (id === TEST_ZONE ? TEST_ACCOUNT : undefined),
-      ...gate,
+      ...accessControl,
     },
     clock,
     ids: randomIds,

@@ -223,7 +223,7 @@ test("rejects a network that guesses tokens, without looking the tokens up, and 
   const { url } = await startApi(t, {
     routes,
     rateLimit: { requests: 3, seconds: 60 },
-    gate: {
+    accessControl: {
       authenticate: async ({ secret }) => (requested++, secret === "valid" ? unrestrictedCaller : undefined),
       isKnown: (secret) => secret === "valid",
       accountExists: async () => true,

@@ -34,14 +34,14 @@ export function credentialsOf(headers: IncomingHttpHeaders, ip: string | undefin
  * badIdentifier, notAllowed, secondFactorRequired.
  */
 export async function authorize(
-  gate: AccessControl,
+  accessControl: AccessControl,
   caller: Caller,
   operation: Operation,
   params: Record<string, string>,
   path: string,
 ): Promise<Resource> {
   if (lacksSecondFactor(caller, operation)) throw accountErrors.secondFactorRequired();
-  const resource = await resourceOf(gate, params, path);
+  const resource = await resourceOf(accessControl, params, path);
   if (hasPermission(caller, operation, resource)) return resource;
   throw apiErrors.notAllowed({ permission: JSON.stringify(operation.permission) });
 }
@@ -64,16 +64,16 @@ const needsNoSecondFactor = ({ method, path, permission }: Operation) =>
   permission?.startsWith("User Details ") === true || (method === "get" && path === "/accounts");
 
 async function resourceOf(
-  gate: AccessControl,
+  accessControl: AccessControl,
   { account_id: account, zone_id: zone }: Record<string, string>,
   path: string,
 ): Promise<Resource> {
   if (zone !== undefined) {
-    const owner = await gate.zoneAccount(zone);
+    const owner = await accessControl.zoneAccount(zone);
     if (owner === undefined) throw apiErrors.badIdentifier({ path });
     return { zone, account: owner };
   }
   if (account === undefined) return { user: true };
-  if (!(await gate.accountExists(account))) throw apiErrors.badIdentifier({ path });
+  if (!(await accessControl.accountExists(account))) throw apiErrors.badIdentifier({ path });
   return { account };
 }

@@ -45,7 +45,7 @@ async function setUp(t: TestContext, options: Partial<TestApiOptions> = {}) {
   const api = await startApi(t, {
     routes: [read],
     ...options,
-    gate: {
+    accessControl: {
       authenticate: async ({ secret }) => {
         state.lookups++;
         return secret === TEST_TOKEN ? state.caller : undefined;

@@ -6,7 +6,7 @@ import { AI_GATEWAY_PREFIX, createAiGatewayHttp } from "../workers/index.ts";
 import { RECORDS_CHANGED } from "../zones/index.ts";
 import type { ApiApp } from "./api-handler.ts";
 import { meterApi } from "./api-meter.ts";
-import { createAccessControl } from "./gate.ts";
+import { createAccessControl } from "./access-control.ts";
 import { createLiveEvents } from "./live-events.ts";
 import { createSignedInCheck } from "./signed-in.ts";
 import type { PlatformApiOptions, PlatformModules } from "./platform-app.ts";

@@ -316,7 +316,7 @@ function response(url: URL, answer: IncomingMessage, activeRequest: ActiveReques
     over();
     answer.destroy();
   };
-  // A response that breaks off before it is read must report the error to the later reader.
+  // If a response is cut off before it is read, its reader must still receive the error.
   answer.on("error", () => {}).once("close", over);
   const body = readBody(url.hostname, answer, activeRequest, close);
   return {

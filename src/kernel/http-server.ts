@@ -26,7 +26,7 @@ const listenErrors = defineErrors("listen", {
 });
 
 /**
- * For HTTP/1.1 servers in front of workers and large bodies: handlers may stream indefinitely; only headers have a time
+ * For HTTP/1.1 servers that receive large bodies or requests to workers: handlers may stream indefinitely; only headers have a time
  * limit.
  */
 export const HTTP_SERVER_OPTIONS = {

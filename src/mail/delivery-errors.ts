@@ -7,7 +7,7 @@ export const deliveryErrorEntries = {
     enhanced: "5.1.1",
     message: "No such recipient: {address}",
   },
-  notThereYet: {
+  workerNotDeployed: {
     code: "E_INTERNAL_SERVER_ERROR",
     http: 503,
     smtp: 451,

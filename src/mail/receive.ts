@@ -131,7 +131,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     workerLogs,
   });
   const deliver = createDeliver({ route, dispatchToWorker, transport, forwarding, reports, recordStep, ids, log });
-  const answer = createPartialDelivery({ retries, bounces, recordStep, clock, log });
+  const settlePartialDelivery = createPartialDelivery({ retries, bounces, recordStep, clock, log });
 
   function read(source: MailSource): ParsedMessage {
     const message = readMessage(source);
@@ -153,11 +153,11 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         ? { envelope, verdict, message: read(authenticator.addResults(source, verdict)) }
         : { refusal: verdict.reply! };
     } catch (err) {
-      return { refusal: replyOf(toFaultOr(err, source.id)) };
+      return { refusal: replyOf(refusalFor(err, source.id)) };
     }
   }
 
-  function toFaultOr(err: unknown, message: string): UserError {
+  function refusalFor(err: unknown, message: string): UserError {
     const refusal = smtpErrorOf(err);
     if (refusal !== err) log.error({ err, message }, `mail: failed to handle a message: ${messageOf(err)}`);
     return refusal;
@@ -177,7 +177,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     try {
       return { result: await bounces!.process({ rcpt, envelope, source, isAuthenticated }) };
     } catch (err) {
-      return { result: rejectedResult(rcpt, toFaultOr(err, source.id)) };
+      return { result: rejectedResult(rcpt, refusalFor(err, source.id)) };
     }
   }
 
@@ -229,7 +229,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     });
     backgroundWork.push(...outcomes.map((one) => one.ended));
     if (!("refusal" in authenticated)) await keep(authenticated.message.source, outcomes);
-    return answer(source.id, "refusal" in authenticated ? undefined : authenticated, outcomes);
+    return settlePartialDelivery(source.id, "refusal" in authenticated ? undefined : authenticated, outcomes);
   }
 
   /** Keeps one copy for each account that has a recipient. */
@@ -245,7 +245,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       try {
         return await accept(envelope, source, backgroundWork);
       } catch (err) {
-        const refusal = toFaultOr(err, source.id);
+        const refusal = refusalFor(err, source.id);
         recordStep(source.id, "rejected", { from: envelope.from, to: envelope.to, ...replyOf(refusal) });
         return envelope.to.map((rcpt) => rejectedResult(rcpt, refusal));
       } finally {
@@ -257,10 +257,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       try {
         if (bounces?.isReturnPath(rcpt)) return await bounces.check(rcpt, envelope);
         const recipientRoute = await route(rcpt, envelope);
-        if (recipientRoute.temporary) return replyOf(mailErrors.notThereYet());
+        if (recipientRoute.temporary) return replyOf(mailErrors.workerNotDeployed());
         return recipientRoute.kind === "none" ? replyOf(mailErrors.noSuchRecipient({ address: rcpt })) : undefined;
       } catch (err) {
-        return replyOf(toFaultOr(err, ""));
+        return replyOf(refusalFor(err, ""));
       }
     },
 
@@ -275,7 +275,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         await handlerEnd?.catch(() => {});
         return { ...result, ...(remaining && remaining.length > 0 && { to: remaining }) };
       } catch (err) {
-        return rejectedResult(rcpt, toFaultOr(err, source.id));
+        return rejectedResult(rcpt, refusalFor(err, source.id));
       }
     },
 

@@ -14,7 +14,7 @@ test("a migration only adds to the schema, or declares which older versions it i
   }
 });
 
-test("a migration comes after the earlier one that compatible older versions must include", () => {
+test("a migration comes after the one that older versions must have in order to stay compatible", () => {
   const earlier = new Set<string>();
   for (const { name, olderVersions } of migrations) {
     if (typeof olderVersions === "object") assert.ok(earlier.has(olderVersions.knowing), name);

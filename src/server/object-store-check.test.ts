@@ -21,7 +21,7 @@ test("the check of an object store requires the object with its id", async (t) =
   assert.ok((await checkObjectStore(checked)) >= 0);
 });
 
-test("the check with writes stores an object and leaves none behind, even if it is not listed", async (t) => {
+test("the write check deletes the object that it stored, even if a listing omits it", async (t) => {
   const objects = await openFolder(t);
   await objects.put(OBJECT_STORE_ID_KEY, Buffer.from("id"));
   await checkObjectStore({ objects, ids: randomIds }, { writes: true });
@@ -32,7 +32,7 @@ test("the check with writes stores an object and leaves none behind, even if it 
   assert.deepEqual(keys, [OBJECT_STORE_ID_KEY]);
 });
 
-test("the check with writes passes on why an object cannot be stored, and readiness does not depend on it", async (t) => {
+test("the write check reports why an object cannot be stored, and does not affect readiness", async (t) => {
   const objects = await openFolder(t);
   await objects.put(OBJECT_STORE_ID_KEY, Buffer.from("id"));
   const full = storeErrors.bucketFull({ address: "https://s3.example", what: "an object" });

@@ -41,7 +41,7 @@ import { createThumbnails } from "./thumbnails/index.ts";
 import { createPlaybackTokens } from "./tokens/index.ts";
 import { createUploads } from "./uploads/index.ts";
 import { createStreamUrls, createVideos, VIDEO_CHANGED } from "./videos/index.ts";
-import { createUploadedLength, createViewedMinutes, firstLength } from "./viewed/index.ts";
+import { createUploadSegmentLength, createViewedMinutes, firstLength } from "./viewed/index.ts";
 import { createWatermarks } from "./watermarks/index.ts";
 import { createWebhooks } from "./webhooks/index.ts";
 
@@ -282,7 +282,11 @@ export function createStream(
     live: live.playback,
     counters: [
       (route) =>
-        viewedMinutes.watch(route, firstLength(live.playback.length, createUploadedLength(source)), audience.onSegment),
+        viewedMinutes.watch(
+          route,
+          firstLength(live.playback.length, createUploadSegmentLength(source)),
+          audience.onSegment,
+        ),
       live.watch,
     ],
     hotBytes: settings.stream.segment_cache_mb * 1024 * 1024,

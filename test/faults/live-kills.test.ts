@@ -70,7 +70,7 @@ describe("processes killed during broadcasts", { ...needsFfmpeg, concurrency: tr
   );
 
   test(
-    "a silently dropped connection is taken over by another publisher after five seconds, and the video continues",
+    "five seconds after a connection was silently dropped, another publisher takes over the input, and the video continues",
     { timeout: 240_000 },
     async () => {
       const show = await server.input("half-open", { timeoutSeconds: 20 });

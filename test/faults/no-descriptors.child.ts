@@ -1,7 +1,7 @@
 // Uses up all descriptors, then tries to start programs and prints each result.
 import { openSync } from "node:fs";
 import { d1Limits } from "../../src/workers/bindings/d1/limits.ts";
-import { startHostProcess } from "../../src/workers/bindings/d1/host-process.ts";
+import { startDatabaseProcess } from "../../src/workers/bindings/d1/process-client.ts";
 import { runChild } from "../../src/stream/media/child.ts";
 import { startLiveChild } from "../../src/stream/media/live-child.ts";
 
@@ -30,7 +30,7 @@ const live = await become(
   }).done,
 );
 const { promise: lost, resolve: onLost } = Promise.withResolvers<string>();
-const host = startHostProcess({ directory: "/tmp", limits: d1Limits, onLost });
+const host = startDatabaseProcess({ directory: "/tmp", limits: d1Limits, onLost });
 const answered = await become(host.request({ op: "close", file: "x" }));
 await host.ended;
 process.stdout.write(JSON.stringify({ run, live, answered, lost: await lost }));

@@ -150,7 +150,7 @@ function testAgent(getTarget: () => Target) {
     assert.match((await target.sent(3)).at(-1)!, /Received message 2\./);
   });
 
-  it("does not route a forged or expired signature", async () => {
+  it("does not route a reply whose signature is forged or expired", async () => {
     const target = getTarget();
     const old = nowSeconds() - 8 * DAY_SECONDS;
     for (const headers of [

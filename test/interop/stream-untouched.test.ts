@@ -147,12 +147,16 @@ describe("a video without encoded segments", { skip: needsFfmpeg.skip || without
     },
   );
 
-  test("hls.js starts with a rung and switches up to the source", { timeout: 110_000 }, async () => {
-    const { url } = await plays();
-    const played = await play("hls", url("video.m3u8"), { first: "240p", next: "source" });
-    assert.ok(played.at > 9.8);
-    assert.deepEqual(played.widths, [426, 640]);
-  });
+  test(
+    "hls.js starts with an encoded rendition and switches up to the source rendition",
+    { timeout: 110_000 },
+    async () => {
+      const { url } = await plays();
+      const played = await play("hls", url("video.m3u8"), { first: "240p", next: "source" });
+      assert.ok(played.at > 9.8);
+      assert.deepEqual(played.widths, [426, 640]);
+    },
+  );
 
   test("dash.js plays segments encoded on request, including after a seek", { timeout: 110_000 }, async () => {
     const { url } = await plays();

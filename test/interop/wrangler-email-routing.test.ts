@@ -67,7 +67,7 @@ describe("wrangler email routing", () => {
     const accounts = { list: async () => ({ items: [account], total: 1 }) };
     const { url } = await startApi(scope, {
       routes: [...zonesRoutes({ zones, accounts }), ...emailRoutingRoutes({ zones, routing })],
-      gate: { zoneAccount: zones.zoneAccount },
+      accessControl: { zoneAccount: zones.zoneAccount },
     });
     zone = await zones.create({ account: TEST_ACCOUNT, name: "example.com" });
     wrangler = await createWrangler(scope, { api: url, token: TEST_TOKEN, account: TEST_ACCOUNT });

@@ -90,9 +90,9 @@ interface Reach {
   everyAccount: boolean;
   accounts: Set<string>;
   everyZone: boolean;
-  zonesOf: Set<string>;
+  allZonesOf: Set<string>;
   zones: Set<string>;
-  zonesIn: Set<string>;
+  zonesInAccount: Set<string>;
   buckets: Set<string>;
 }
 
@@ -101,9 +101,9 @@ const createReach = (): Reach => ({
   everyAccount: false,
   accounts: new Set(),
   everyZone: false,
-  zonesOf: new Set(),
+  allZonesOf: new Set(),
   zones: new Set(),
-  zonesIn: new Set(),
+  zonesInAccount: new Set(),
   buckets: new Set(),
 });
 
@@ -118,11 +118,11 @@ function add(reach: Reach, place: PolicyResource): void {
     case "every zone":
       return void (reach.everyZone = true);
     case "zones of":
-      return void reach.zonesOf.add(place.account);
+      return void reach.allZonesOf.add(place.account);
     case "zone":
       return void reach.zones.add(place.zone);
     case "zone in":
-      return void reach.zonesIn.add(`${place.account}/${place.zone}`);
+      return void reach.zonesInAccount.add(`${place.account}/${place.zone}`);
     case "bucket":
       return void reach.buckets.add(bucketKey(place));
   }
@@ -134,12 +134,18 @@ function add(reach: Reach, place: PolicyResource): void {
  */
 function covers(reach: Reach, target: Resource): boolean {
   if ("user" in target) return reach.user;
-  if (reach.everyAccount || reach.everyZone || reach.accounts.has(target.account) || reach.zonesOf.has(target.account))
+  if (
+    reach.everyAccount ||
+    reach.everyZone ||
+    reach.accounts.has(target.account) ||
+    reach.allZonesOf.has(target.account)
+  )
     return true;
   if ("bucket" in target) return reach.buckets.has(bucketKey(target));
   return (
     "zone" in target &&
-    (reach.zones.has(target.zone) || (reach.zonesIn.size > 0 && reach.zonesIn.has(`${target.account}/${target.zone}`)))
+    (reach.zones.has(target.zone) ||
+      (reach.zonesInAccount.size > 0 && reach.zonesInAccount.has(`${target.account}/${target.zone}`)))
   );
 }
 

@@ -6,7 +6,7 @@ import { accountsMigrations, createAccounts, type AccountContents } from "../../
 import { randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { createLocalEvents, migrate, openSqlite } from "../../store/index.ts";
 import { startApi } from "../api.testing.ts";
-import { createAccessControl } from "../gate.ts";
+import { createAccessControl } from "../access-control.ts";
 import { accountRoutes } from "./accounts.ts";
 import { auditLogRoutes } from "./audit-logs.ts";
 import { memberRoutes } from "./members.ts";
@@ -53,7 +53,7 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
   const api = await startApi(t, {
     routes,
     changes: { audit: available.audit },
-    gate: createAccessControl({
+    accessControl: createAccessControl({
       accounts: available,
       zones: { zoneAccount: async () => undefined, cachedZoneAccount: () => undefined },
     }),

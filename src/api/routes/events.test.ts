@@ -103,7 +103,7 @@ test("a client reads everything again if too many changes wait for it or events 
   assert.deepEqual((await next())?.data, { topic: "videos", id: "later" });
 });
 
-test("changes without an account are looked up", async (t) => {
+test("the account of a change is looked up if the change does not name it", async (t) => {
   const source: LiveEventSource = {
     topic: "videos",
     event: "stream.video",

@@ -46,7 +46,7 @@ export async function openZonesApi(
   const api = await startApi(t, {
     routes: [...zonesRoutes({ zones, accounts }), ...dnsRecordRoutes({ zones })],
     caller,
-    gate: { zoneAccount: zones.zoneAccount },
+    accessControl: { zoneAccount: zones.zoneAccount },
   });
   t.after(async () => {
     zones.close();

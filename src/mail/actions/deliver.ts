@@ -36,7 +36,7 @@ interface DeliverDeps {
   log: Log;
 }
 
-/** Delivers a message to one recipient. `only` limits the destination addresses of a forward. Never rejects. */
+/** Delivers a message to one recipient. `onlyRecipients` limits the destinations of a forward. Never rejects. */
 type Deliver = (
   delivery: Delivery,
   rcpt: string,
@@ -63,7 +63,7 @@ export function createDeliver({
   ): Promise<DeliveryOutcome> {
     const { envelope, message, verdict } = delivery;
     const { account, zone } = chosen;
-    if (chosen.temporary) return { result: rejectedResult(rcpt, mailErrors.notThereYet()) };
+    if (chosen.temporary) return { result: rejectedResult(rcpt, mailErrors.workerNotDeployed()) };
     switch (chosen.kind) {
       case "worker": {
         refuseLoop(message, rcpt);

@@ -15,8 +15,6 @@ import type { ConnectionSlot, SlotHolder } from "./connection-limits.ts";
 import { cipherOf, serverTls } from "./server-tls.ts";
 import { envelopeOf, type SmtpClient, type SmtpHandlers } from "./session.ts";
 
-/** Drives the state machine of one SMTP session: socket, TLS, deadlines, backpressure, and the handlers' decisions. */
-
 export interface SessionTimeouts {
   /**
    * Milliseconds for a client to complete its next command, and for a pause within a message. RFC 5321 4.5.3.2.7: at
@@ -89,7 +87,10 @@ const EVICTED: Reply = {
 const SHUTTING_DOWN: Reply = { code: 421, enhanced: "4.3.2", text: "Server shutting down" };
 const INTERNAL_ERROR: Reply = { code: 451, enhanced: "4.3.0", text: "Error: internal server error" };
 
-/** Starts the session with the greeting. */
+/**
+ * Drives the state machine of one SMTP session: socket, TLS, deadlines, backpressure, and the handlers' decisions. Starts
+ * with the greeting.
+ */
 export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConnection {
   const { name, ip, limits, handlers, slot } = deps;
   let { socket } = deps;

@@ -1,5 +1,5 @@
 export { createBlockLists } from "./block-lists.ts";
-export { combineReplies } from "./fold.ts";
+export { combineReplies } from "./combine-replies.ts";
 export {
   DEFAULT_SERVER_LIMITS,
   DEFAULT_SMTP_LIMITS,

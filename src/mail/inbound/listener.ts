@@ -12,7 +12,7 @@ import {
   type DeliveryResult,
   type SmtpReply,
 } from "../messages/index.ts";
-import { combineReplies } from "./fold.ts";
+import { combineReplies } from "./combine-replies.ts";
 import { createInspection } from "./inspect.ts";
 import { createRate } from "./rate.ts";
 import { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";
@@ -161,8 +161,8 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
     ...options,
     name,
     limits,
-    // Submission has its own listener.
     transcribes: onTranscript !== undefined,
+    // Clients that authenticate use the submission listener.
     extensions: { pipelining: true, smtputf8: true, chunking: true, auth: false, dsn },
     maxSize: limits.messageBytes,
     maxRecipients: limits.recipients,

@@ -22,8 +22,9 @@ interface RecipientRouteDeps {
 }
 
 /**
- * Decides which recipients this server accepts: those of routed domains, the addresses of workers, report addresses,
- * and the postmaster of each domain that receives bounces. Any other recipient is `none`, so the server never relays.
+ * Decides which recipients this server accepts: those that a rule of a routed domain matches, the addresses of workers,
+ * report addresses, and the postmaster of each domain that receives bounces. Any other recipient is `none`, so the
+ * server never relays.
  */
 export function createRecipientRoute({
   settings: { workers, email },

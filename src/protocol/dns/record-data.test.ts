@@ -126,7 +126,7 @@ describe("record data", () => {
     });
   }
 
-  test("presented data is read back unchanged, including relative names", () => {
+  test("record data survives a round trip through presentation format, including relative names", () => {
     fc.assert(
       fc.property(recordOf(), ({ type, data }) => {
         assert.deepEqual(read(type, presentData(type, data)), data);

@@ -134,7 +134,7 @@ function checkConsistency(type: RecordType, data: RecordData): void {
   }
 }
 
-/** Reads RFC 3597 5 data, `\# <length> <hex>`, as octets. Undefined if the data has a different form. */
+/** Reads data in the generic format of RFC 3597 section 5, `\# <length> <hex>`, as octets. Undefined if the data has a different form. */
 export function readOpaque(tokens: MasterFileToken[]): Buffer | undefined {
   const [genericMark, length, ...rest] = tokens;
   if (genericMark === undefined || genericMark.text !== "#" || !genericMark.escaped || genericMark.quoted)

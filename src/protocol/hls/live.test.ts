@@ -82,7 +82,7 @@ test("a delta update omits known segments and their tags, and does not repeat an
   assert.match(skipping("b.mp4"), /SKIPPED-SEGMENTS=1\n#EXT-X-MAP:URI="b.mp4"\n/);
 });
 
-test("an ended playlist declares its end without a preload hint, and a gap raises the version without an initialization segment", () => {
+test("an ended playlist has EXT-X-ENDLIST and no preload hint, and a gap requires a higher EXT-X-VERSION", () => {
   const ended = writeLivePlaylist({ ...LOW, ended: "window" });
   assert.match(ended, /8\.m4s\n#EXT-X-ENDLIST\n$/);
   const whole = writeLivePlaylist({

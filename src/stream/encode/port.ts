@@ -3,8 +3,8 @@ import type { Video } from "../videos/index.ts";
 
 /**
  * Segments of videos by video, rendition and number: stored, or encoded on request. Rendition names are those of
- * `model.ladder`, MAIN_AUDIO, and `audio-<uid>` of extra tracks. `init` is the initialization segment, with the same
- * bytes for every segment of the rendition.
+ * `model.ladder`, MAIN_AUDIO, and `audio-<uid>` of extra tracks. `init` is the initialization segment, one
+ * per rendition.
  */
 export interface Segments {
   /**

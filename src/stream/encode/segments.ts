@@ -123,19 +123,19 @@ export function createSegments(deps: SegmentsDeps): SegmentsModule {
     const urgent = nextBatch(waitingRequests, runs, "urgent", encoder.isAudio);
     const runningUrgent = [...runs].filter(({ urgency }) => urgency === "urgent").length;
     if (urgent.length > 0) {
-      if (runs.size >= concurrency || runningUrgent + 1 > concurrency / 2) preemptRun();
+      if (runs.size >= concurrency || runningUrgent + 1 > concurrency / 2) preemptLookahead();
       return runs.size < concurrency && start(urgent, "urgent");
     }
     // Look-ahead must not take CPU time from awaited requests.
-    const maySchedule =
+    const lookahead =
       runningUrgent > concurrency / 2 - 1 || runs.size >= Math.max(1, concurrency - 1)
         ? []
         : nextBatch(waitingRequests, runs, "soon", encoder.isAudio);
-    return maySchedule.length > 0 && start(maySchedule, "soon");
+    return lookahead.length > 0 && start(lookahead, "soon");
   }
 
   /** Aborts look-ahead runs; their segments are requested again later. */
-  function preemptRun() {
+  function preemptLookahead() {
     for (const run of runs) if (run.urgency === "soon" && !isAwaited(run)) run.control.abort();
   }
 

@@ -53,7 +53,7 @@ export class SourceMissing extends Error {
 const PREROLLS = ["none", 0.5, 60, Infinity] as const;
 /** Longer than a loaded machine needs to decode from a distant key frame. */
 const STALL_MS = 30_000;
-/** As a fraction of a frame: a key frame whose time was rounded up still belongs to the frame. */
+/** Fraction of a frame that is added to a seek position, because the time of a key frame may have been rounded up. */
 const SEEK_MARGIN_FRAMES = 1 / 3;
 
 /**

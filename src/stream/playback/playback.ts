@@ -68,7 +68,7 @@ export function createPlayback({
     if (video.model === null) throw notPlayableError(video);
     const number = numberOf(file);
     const segmentContent =
-      number === undefined || !RENDITION.test(rendition) ? undefined : await bytesOf(viewing, rendition, number);
+      number === undefined || !RENDITION.test(rendition) ? undefined : await contentOf(viewing, rendition, number);
     if (segmentContent === undefined) throw streamErrors.segmentNotFound({ segment: file, rendition });
     const metadata = {
       type: rendition.startsWith("audio") || rendition === SOURCE_AUDIO ? "audio/mp4" : "video/mp4",
@@ -78,7 +78,7 @@ export function createPlayback({
     else await viewing.sendGrowing(segmentContent.read(), metadata);
   }
 
-  async function bytesOf(
+  async function contentOf(
     viewing: DeliveryContext,
     rendition: string,
     number: number | "init",

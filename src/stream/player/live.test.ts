@@ -8,6 +8,8 @@ import { createFakeBroadcasts, type FakeBroadcasts } from "./live.testing.ts";
 import { type StaticDelivery, someVideo, startStaticDelivery, until } from "./player.testing.ts";
 
 const skip = withoutChromium() || needsFfmpeg.skip;
+/** Duration of a segment of a broadcast from `createFakeBroadcasts()`. */
+const SEGMENT_S = 2;
 
 // Most of the time is spent waiting.
 describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
@@ -182,6 +184,18 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     isOver(second);
     for (const id of [input, second.uid]) delivery.videos.delete(id);
     await showsText(page, "This video does not exist");
+  });
+
+  test("continues after parts that are no longer available", async (t) => {
+    const { uid: id } = newInput().runs(8);
+    const { page } = await openVideo(t, id, "muted=true&autoplay=true");
+    await plays(page);
+    // A server keeps the parts of the latest segments only (rfc8216bis 6.2.2). The whole segment remains available.
+    const first = 2 + Math.ceil((await page.evaluate<number>(`${video}.seekable.end(0)`)) / SEGMENT_S);
+    const missing = [0, 1, 2, 3].map((part) => `${id}/segments/${first}.${part}.m4s`);
+    for (const path of missing) delivery.overrides.set(path, { status: 404 });
+    await until(page, `!${video}.paused && ${video}.currentTime > ${(first + 1) * SEGMENT_S + 1}`);
+    assert.ok(delivery.requests.some(({ request }) => missing.includes(request.url!.slice(1))));
   });
 
   test("plays a recording when nothing is live, and offers a broadcast that starts in the meantime", async (t) => {

@@ -35,7 +35,7 @@ const PRESERVED_RATES = [...SLOW_RATES, ...STANDARD];
 const RATE_TOLERANCE = 0.0004;
 /** Up to this rate, a non-standard rate is multiplied, repeating each frame, rather than rounded. */
 const MAX_MULTIPLIED_RATE = 30.01;
-/** Below this rate, a fraction of a high rate would lose its smoothness. */
+/** Lower source frame rates are not divided: the video would no longer look smooth. */
 const MIN_DIVIDED_RATE = 49;
 const MAX_MULTIPLIER = 40;
 

@@ -6,7 +6,7 @@ import {
   withFailure,
   withFile,
   withModel,
-  withPlayable,
+  withReadyToStream,
   withProgress,
   withRecording,
   withUpload,
@@ -31,7 +31,7 @@ const anyStep: fc.Arbitrary<[string, Step]> = fc.oneof(
   fc
     .double({ min: 0.1, max: 100, noNaN: true })
     .map<[string, Step]>((duration) => ["modelled", (video, now) => withModel(video, testModel(duration), now)]),
-  fc.constant<[string, Step]>(["playable", withPlayable]),
+  fc.constant<[string, Step]>(["playable", withReadyToStream]),
   fc
     .double({ min: 0, max: 120, noNaN: true })
     .map<[string, Step]>((pct) => ["progress", (video) => withProgress(video, pct)]),

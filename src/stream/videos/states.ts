@@ -88,7 +88,7 @@ export function withModel(video: Video, model: MediaModel, now: number): Video |
   return { ...probedVideo, state: "inprogress", step: "encoding", model };
 }
 
-export function withPlayable(video: Video, now: number): Video | undefined {
+export function withReadyToStream(video: Video, now: number): Video | undefined {
   if (video.readyToStream || (video.state !== "inprogress" && video.state !== "live-inprogress")) return undefined;
   return { ...video, readyToStream: true, readyToStreamAt: now, modified: now };
 }

@@ -17,7 +17,7 @@ import {
   withFailure,
   withFile,
   withModel,
-  withPlayable,
+  withReadyToStream,
   withProgress,
   withRecording,
   withUpload,
@@ -203,7 +203,7 @@ export function createVideos(deps: VideosDeps): VideosModule {
   }
 
   async function markPlayable(uid: string): Promise<void> {
-    await transition(uid, (video) => withPlayable(video, clock.now()));
+    await transition(uid, (video) => withReadyToStream(video, clock.now()));
   }
 
   const live: LiveVideos = {

@@ -23,7 +23,7 @@ export const firstLength =
  * Creates the length function for uploaded videos. Only video segments count; audio counts only in audio-only videos.
  * `source` knows the durations of segments cut from uploaded files.
  */
-export function createUploadedLength(source?: Pick<SourceRung, "of">): SegmentLength {
+export function createUploadSegmentLength(source?: Pick<SourceRung, "of">): SegmentLength {
   return async ({ video, params }) => {
     const { model } = video;
     const [rendition, number] = [params["rendition"]!, numberOf(params["file"])];

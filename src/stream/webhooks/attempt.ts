@@ -64,7 +64,7 @@ function signatureOf(secret: string, body: string, timestamp: number): string {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Delay after each failed attempt: seconds to cover restarts, hours to cover outages, 24 hours in total. */
+/** Delay after each failed attempt: seconds to cover restarts, hours to cover outages, almost 24 hours in total. */
 export const RETRY_MS: readonly number[] = [
   5000,
   30_000,

@@ -35,14 +35,14 @@ const SPARE_ATTEMPTS = 10;
 const LEASE_MS = 60_000;
 const RECOVER_MS = 60_000;
 /** Maximum time between storing a delivery and creating its job. */
-const MIN_WAIT_MS = 60_000;
+const MAX_UNQUEUED_MS = 60_000;
 /** Unfinished deliveries of this age have lost their job. */
 const GIVE_UP_AFTER_MS = 3 * 86_400_000;
 const BATCH = 500;
 /**
- * Number of waiting deliveries of an endpoint above which new ones have lower priority, and the largest that matters.
+ * Waiting deliveries of an endpoint. From `from` on, new ones get a lower priority; above `to`, it does not fall further.
  */
-const CROWD = { from: 4, to: 1024 };
+const QUEUE_LENGTH = { from: 4, to: 1024 };
 const MAX_LIVE_INPUTS = 1000;
 
 export function createWebhooks({
@@ -122,7 +122,7 @@ export function createWebhooks({
     return fromRow(row);
   }
 
-  const add = (
+  const storeDelivery = (
     endpoint: string,
     { occasion, video, event, payload }: Pick<WebhookDelivery, "video" | "event" | "payload"> & { occasion: string },
   ) =>
@@ -157,7 +157,9 @@ export function createWebhooks({
    * does not delay the deliveries of others.
    */
   async function priorityFor(endpoint: string): Promise<number> {
-    return -Math.floor(Math.log2(Math.max(1, (await table.countWaiting(endpoint, CROWD.to)) / CROWD.from)));
+    return -Math.floor(
+      Math.log2(Math.max(1, (await table.countWaiting(endpoint, QUEUE_LENGTH.to)) / QUEUE_LENGTH.from)),
+    );
   }
 
   /** Makes one attempt and records it. */
@@ -188,17 +190,17 @@ export function createWebhooks({
 
   async function notifyEndpoints(
     endpoints: readonly EndpointRow[],
-    deliveryEvent: Parameters<typeof add>[1],
+    deliveryEvent: Parameters<typeof storeDelivery>[1],
   ): Promise<void> {
     for (const { id } of endpoints) {
-      const made = await add(id, deliveryEvent);
+      const made = await storeDelivery(id, deliveryEvent);
       if (made !== undefined) await enqueue(made);
     }
   }
 
   async function recover(): Promise<void> {
     const now = clock.now();
-    for (const delivery of await table.waiting(now - MIN_WAIT_MS, { untried: true, limit: BATCH }))
+    for (const delivery of await table.waiting(now - MAX_UNQUEUED_MS, { untried: true, limit: BATCH }))
       await enqueue(delivery);
     for (const { id, attempts } of await table.waiting(now - GIVE_UP_AFTER_MS, { untried: false, limit: BATCH }))
       await table.recordAttempts({ id, status: "failed", attempts });
@@ -221,7 +223,7 @@ export function createWebhooks({
       const endpoint = await get(account, id);
       const before = isHexId(deliveryId) ? await table.delivery(deliveryId) : undefined;
       if (before?.endpoint !== endpoint.id) throw streamErrors.deliveryNotFound({ id: deliveryId });
-      const made = await add(endpoint.id, { ...before, occasion: ids.hex() });
+      const made = await storeDelivery(endpoint.id, { ...before, occasion: ids.hex() });
       if (made === undefined) throw streamErrors.webhookNotFound({ id });
       await enqueue(made);
       return made;
@@ -233,7 +235,7 @@ export function createWebhooks({
         liveExample !== undefined && !endpoint.topics.includes("videos")
           ? liveExample(clock.now())
           : JSON.stringify(showVideo(video, urls));
-      const made = await add(endpoint.id, { video: video.uid, event: "test", payload, occasion: ids.hex() });
+      const made = await storeDelivery(endpoint.id, { video: video.uid, event: "test", payload, occasion: ids.hex() });
       if (made === undefined) throw streamErrors.webhookNotFound({ id });
       return deliver(made, endpoint, 1);
     },
@@ -269,6 +271,7 @@ export function createWebhooks({
           const row = await table.endpoint(delivery.endpoint);
           if (row === undefined) return;
           const { status, attempts } = await deliver(delivery, fromRow(row), WEBHOOK_ATTEMPTS, signal);
+          // The rejected job runs again after webhookRetryDelay.
           if (status === "waiting") throw new Error(attempts.at(-1)!.error ?? "not delivered");
         },
       );

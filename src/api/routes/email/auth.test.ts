@@ -33,7 +33,7 @@ async function start(t: TestContext, world: Record<string, string> = {}, caller:
   const { call } = await startApi(t, {
     routes: emailAuthRoutes({ zones, reports, clock, resolveTxt }),
     caller,
-    gate: { zoneAccount: zones.zoneAccount },
+    accessControl: { zoneAccount: zones.zoneAccount },
   });
   t.after(async () => {
     reports.close();

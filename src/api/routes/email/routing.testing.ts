@@ -51,7 +51,7 @@ export async function start(t: TestContext, caller: Caller = unrestrictedCaller)
   const { call } = await startApi(t, {
     routes: emailRoutingRoutes({ zones, routing }),
     caller,
-    gate: { zoneAccount: zones.zoneAccount },
+    accessControl: { zoneAccount: zones.zoneAccount },
   });
   t.after(async () => {
     routing.close();

@@ -17,7 +17,7 @@ export async function start(
   const { call, url } = await startApi(t, {
     routes: emailSendingRoutes(opened),
     caller,
-    gate: { zoneAccount: opened.zones.zoneAccount },
+    accessControl: { zoneAccount: opened.zones.zoneAccount },
   });
   const zone = await opened.zones.create({ account: TEST_ACCOUNT, name: "example.com" });
   const base = `/zones/${zone.id}/email/sending/subdomains`;

@@ -66,10 +66,7 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
       return db.read({ compile: () => query.compile(tables) } as Compilable<{ destination: string; due: number }>);
     },
 
-    /**
-     * Claims the recipients that have been due longest, up to `limit`, plus the other recipients of the last claimed
-     * message.
-     */
+    /** Claims the recipients that have been due longest, up to `limit`. */
     async claim(destination: string, limit: number, lease: Lease): Promise<RecipientRow[]> {
       const rows = await claim(
         dueIds(destination, lease.now).orderBy("next_try").orderBy("message_id").orderBy("id").limit(limit),
@@ -80,6 +77,7 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
       );
     },
 
+    /** Claims the due recipients of one message, up to `limit`. */
     claimOf: (messageId: string, destination: string, limit: number, lease: Lease): Promise<RecipientRow[]> =>
       claim(dueIds(destination, lease.now).where("message_id", "=", messageId).orderBy("id").limit(limit), lease),
 
@@ -99,7 +97,7 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
       return new Set(rows.map(({ token }) => token!));
     },
 
-    /** Requeues recipients whose claim expired. Returns their destinations. */
+    /** Requeues recipients whose claim expired; the claim counts as an attempt. Returns their destinations. */
     async recover(now: number): Promise<string[]> {
       const expiredLeaseIds = ids.where("lease_until", "<", now).orderBy("lease_until").limit(BATCH_SIZE);
       if ((await db.read(expiredLeaseIds)).length === 0) return [];
@@ -222,7 +220,7 @@ export function createClaimsTable(db: Db, { write }: GroupCommitter) {
   };
 }
 
-/** An expired claim counts as an attempt. */
+/** "deferred" once a next hop has replied. */
 const waitingState = sql`case when reply_code is null then 'queued' else 'deferred' end` as never;
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

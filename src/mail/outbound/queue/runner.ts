@@ -98,8 +98,7 @@ export function startRunner(deps: RunnerDeps): Runner {
   }
 
   /**
-   * Starts one more delivery worker for each destination with due messages; one that claims a full batch requests
-   * another.
+   * Starts one more lane for each destination with due messages. A lane that claims a full batch requests another one.
    */
   function startLanes() {
     for (const destination of candidates) {
@@ -126,11 +125,11 @@ export function startRunner(deps: RunnerDeps): Runner {
     await clock.sleep(Math.min(pollMs, Math.max(1, nextAt - clock.now())), sleepController.signal).catch(() => {});
     wakeUp = () => {};
     isWoken = false;
-    // A scan finds the destination whose pause has ended.
+    // A scan finds the destination whose delay has ended.
     if (nextAt <= clock.now()) lastScan = -Infinity;
   }
 
-  /** Sends due messages to one destination until none are left or other destinations have waited long enough. */
+  /** Sends due messages to one destination until none are left, or all lanes are in use and another destination waits. */
   async function runLane(destination: string): Promise<void> {
     try {
       while (!stopping.signal.aborted) {

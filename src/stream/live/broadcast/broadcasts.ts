@@ -17,7 +17,7 @@ export interface Broadcasts {
 /** Several checks per lease. */
 const CHECK_INTERVAL_MS = LEASE_MS / 4;
 
-/** Gives every session a controller: the session starts or continues a video, and ends as a recording. */
+/** Creates a controller for each session: it starts or continues a video, which becomes a recording at the end. */
 export function createBroadcastControllers(controllerDeps: BroadcastDeps): Broadcasts {
   const { leases, sessions, inputs, videos, clock, ids, log, isOnlyProcess = false } = controllerDeps;
   const owner = leaseToken(ids);

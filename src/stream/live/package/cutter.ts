@@ -10,7 +10,7 @@ interface CutterDeps {
   partSeconds: number;
   /** Called when a segment of a rendition has begun, has a new part, or is complete. */
   onChange(rendition: string, segment: TrackSegment): void;
-  /** Called for segments that are complete in all renditions, in order. `segment.run` is 0. */
+  /** Called for segments that are complete in all renditions, in order. `segment.run` is 0: the caller sets it. */
   onSegment(cut: CutSegment): void;
 }
 
@@ -52,12 +52,12 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
   for (const { name, kind } of run.renditions) {
     tracks.set(
       name,
-      createTrack({ run: runInfo, kind, cuts, partSeconds, onSegment: (segment) => notifyOpen(name, segment) }),
+      createTrack({ run: runInfo, kind, cuts, partSeconds, onSegment: (segment) => onTrackSegment(name, segment) }),
     );
     heldFragments.set(name, []);
   }
 
-  function notifyOpen(rendition: string, segment: TrackSegment): void {
+  function onTrackSegment(rendition: string, segment: TrackSegment): void {
     onChange(rendition, segment);
     if (!segment.isComplete) return;
     pendingSegments.getOrInsertComputed(segment.n, () => new Map()).set(rendition, segment);

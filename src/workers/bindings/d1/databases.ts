@@ -6,7 +6,7 @@ import type { StatementOptions } from "./database.ts";
 import { copyDatabaseFile } from "./copy-file.ts";
 import { d1Errors } from "./errors.ts";
 import { databaseFileName } from "./file-name.ts";
-import { createHosts } from "./hosts.ts";
+import { createProcessPool } from "./process-pool.ts";
 import { d1Limits, type D1Limits } from "./limits.ts";
 import type { D1Databases } from "./port.ts";
 import { createStatementCalls } from "./statement-calls.ts";
@@ -28,16 +28,16 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
   const { directory, processes = 4, idleMs = 60_000, clock = systemClock, log = silentLog } = options;
   const limits = { ...d1Limits, ...options.limits };
   makeDurableFolder(directory);
-  const hosts = createHosts({ directory, limits, clock, log, processes, idleMs });
+  const pool = createProcessPool({ directory, limits, clock, log, processes, idleMs });
   const fileOf = (id: string) => join(directory, databaseFileName(id));
   const filesOf = (id: string) => ["", "-wal", "-shm"].map((suffix) => fileOf(id) + suffix);
 
   const closing = new AbortController();
   const stopSignalFor = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, closing.signal]) : closing.signal);
 
-  async function exchange(id: string, run: StatementOptions, body: Uint8Array, signal?: AbortSignal) {
+  async function exchange(id: string, options: StatementOptions, body: Uint8Array, signal?: AbortSignal) {
     if (body.length > limits.requestBytes) throw d1Errors.requestTooLarge({ requestBytes: limits.requestBytes });
-    return hosts.run(fileOf(id), { ...run }, body, signal);
+    return pool.run(fileOf(id), { ...options }, body, signal);
   }
 
   return {
@@ -45,7 +45,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
     exchange,
     ...createStatementCalls(exchange),
     import: (id, { open, size, mark }, { ready, signal } = {}) =>
-      hosts.runExclusively(
+      pool.runExclusively(
         fileOf(id),
         async () => {
           if (ready && !(await ready())) throw d1Errors.databaseNotFound({ id });
@@ -58,7 +58,7 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
         { afterMs: limits.importPatienceMs, error: () => d1Errors.importing() },
       ),
     export: (id, run, signal) => runExport(fileOf(id), run, { directory, limits, signal: stopSignalFor(signal) }),
-    replace: (id, file) => hosts.runExclusively(fileOf(id), () => copyDatabaseFile(file, fileOf(id))),
+    replace: (id, file) => pool.runExclusively(fileOf(id), () => copyDatabaseFile(file, fileOf(id))),
     async size(id) {
       const sizes = await Promise.all(
         filesOf(id)
@@ -73,13 +73,13 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
       return sizes.reduce((sum, size) => sum + size, 0);
     },
     delete: (id) =>
-      hosts.runExclusively(
+      pool.runExclusively(
         fileOf(id),
         async () => void (await Promise.all(filesOf(id).map((file) => rm(file, { force: true })))),
       ),
     close() {
       closing.abort(d1Errors.closed());
-      return hosts.close();
+      return pool.close();
     },
   };
 }

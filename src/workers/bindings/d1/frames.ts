@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 
 /**
- * The protocol between the server and a host process: two lengths (32-bit, big-endian), a JSON header, a body of bytes.
+ * The protocol between the server and a database process: two lengths (32-bit, big-endian), a JSON header, a body of bytes.
  */
 export interface Frame {
   header: Record<string, unknown>;

@@ -20,7 +20,7 @@ import { createStatementCalls } from "./statement-calls.ts";
  * - An import, a replacement and a deletion need the file for themselves. Replacing a file that another process has open
  *   corrupts it (https://sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use).
  *
- * The statements run in processes of their own either way (host.ts), so the primary process only passes bytes on.
+ * The statements run in processes of their own either way (process-main.ts), so the primary process only passes bytes on.
  */
 
 /** The service of the primary process that executes calls from createRemoteDatabases(). */

@@ -1,13 +1,13 @@
 import type { Clock, Log } from "../../../kernel/index.ts";
 import { d1Errors } from "./errors.ts";
-import { startHostProcess, type D1HostProcess } from "./host-process.ts";
+import { startDatabaseProcess, type DatabaseProcess } from "./process-client.ts";
 import type { D1Limits } from "./limits.ts";
 
 /** Assigns every database file to one of a few processes, and sends every process one request at a time. */
-interface Hosts {
+interface ProcessPool {
   /**
-   * Requests of one file run in order of arrival. Rejects with an error of `d1Errors`; after such an error no part of
-   * the request is in the file, except possibly after `reset`.
+   * Requests of one file run in order of arrival. Rejects with an error of `d1Errors`, or the reason of `signal`; after
+   * such an error no part of the request is in the file, except possibly after `reset`.
    */
   run(file: string, options: Record<string, unknown>, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
   /**
@@ -24,7 +24,7 @@ interface Busy {
   error(): Error;
 }
 
-interface HostsOptions {
+interface ProcessPoolOptions {
   /** The directory of the files; it must exist. */
   directory: string;
   limits: D1Limits;
@@ -40,8 +40,8 @@ interface HostsOptions {
 interface FileQueue {
   file: string;
   jobs: Job[];
-  host: Host | undefined;
-  /** Queued at a host, or running. */
+  member: PoolMember | undefined;
+  /** Queued at a process, or running. */
   placed: boolean;
   /** While above 0, nothing runs; see runExclusively(). */
   paused: number;
@@ -61,8 +61,8 @@ interface Job {
   reject(reason: unknown): void;
 }
 
-interface Host {
-  process: D1HostProcess;
+interface PoolMember {
+  process: DatabaseProcess;
   line: FileQueue[];
   serving: boolean;
   /** Number of completed requests: if unchanged for a while with a non-empty queue, the process is stuck. */
@@ -78,18 +78,25 @@ interface Host {
 /** How long requests for other files wait for a busy process before they move to another one. */
 const REASSIGN_AFTER_MS = 200;
 
-export function createHosts({ directory, limits, clock, log, processes, idleMs }: HostsOptions): Hosts {
-  const hosts = new Set<Host>();
+export function createProcessPool({
+  directory,
+  limits,
+  clock,
+  log,
+  processes,
+  idleMs,
+}: ProcessPoolOptions): ProcessPool {
+  const members = new Set<PoolMember>();
   const fileQueues = new Map<string, FileQueue>();
-  const endingHosts = new Set<Promise<void>>();
+  const endingMembers = new Set<Promise<void>>();
   let waitingBytes = 0;
   let isClosed = false;
   const sweeper = setInterval(sweep, Math.max(idleMs / 2, 10));
   sweeper.unref();
 
-  function start(): Host {
-    const host: Host = {
-      process: startHostProcess({
+  function start(): PoolMember {
+    const member: PoolMember = {
+      process: startDatabaseProcess({
         directory,
         limits,
         onLost: (reason) => log.error({ reason }, "d1: database process ended unexpectedly"),
@@ -103,30 +110,30 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       dead: false,
       idleSince: clock.now(),
     };
-    hosts.add(host);
-    void host.process.ended.then(() => removeHost(host));
-    return host;
+    members.add(member);
+    void member.process.ended.then(() => removeMember(member));
+    return member;
   }
 
-  function removeHost(host: Host) {
-    host.dead = true;
-    hosts.delete(host);
-    clearTimeout(host.reassignTimer);
-    for (const done of host.closing.values()) done();
-    for (const fileQueue of fileQueues.values()) if (fileQueue.host === host) fileQueue.host = undefined;
-    for (const fileQueue of host.line.splice(0)) place(fileQueue);
+  function removeMember(member: PoolMember) {
+    member.dead = true;
+    members.delete(member);
+    clearTimeout(member.reassignTimer);
+    for (const done of member.closing.values()) done();
+    for (const fileQueue of fileQueues.values()) if (fileQueue.member === member) fileQueue.member = undefined;
+    for (const fileQueue of member.line.splice(0)) place(fileQueue);
   }
 
   /**
-   * Adds the file to the queue of a process: its current one if that is free or `avoidedHost` is not set, else a free
+   * Adds the file to the queue of a process: its current one, unless that is `avoided` or has ended; otherwise a free
    * one, a new one, or the one with the shortest queue.
    */
-  function place(fileQueue: FileQueue, avoidedHost?: Host) {
+  function place(fileQueue: FileQueue, avoided?: PoolMember) {
     fileQueue.placed = fileQueue.paused === 0 && fileQueue.jobs.length > 0;
     if (!fileQueue.placed) return;
-    let host: Host;
+    let member: PoolMember;
     try {
-      host = choose(fileQueue, avoidedHost);
+      member = choose(fileQueue, avoided);
     } catch (cause) {
       // No process can be started now; the next request retries.
       log.error({ err: cause, file: fileQueue.file }, "d1: failed to start a database process");
@@ -137,81 +144,81 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       }
       return;
     }
-    if (fileQueue.host && fileQueue.host !== host && fileQueue.host.files.has(fileQueue.file))
-      fileQueue.host.closing.set(fileQueue.file, () => {});
-    fileQueue.host = host;
-    host.line.push(fileQueue);
-    if (host.serving) watch(host);
-    else void serve(host);
+    if (fileQueue.member && fileQueue.member !== member && fileQueue.member.files.has(fileQueue.file))
+      fileQueue.member.closing.set(fileQueue.file, () => {});
+    fileQueue.member = member;
+    member.line.push(fileQueue);
+    if (member.serving) watch(member);
+    else void serve(member);
   }
 
-  function choose(fileQueue: FileQueue, avoidedHost: Host | undefined): Host {
-    if (fileQueue.host && fileQueue.host !== avoidedHost && !fileQueue.host.dead) return fileQueue.host;
-    const liveHosts = [...hosts].filter((host) => !host.dead);
-    const otherHosts = liveHosts.filter((host) => host !== avoidedHost);
-    const idleHost = otherHosts.find((host) => !host.serving);
-    if (idleHost) return idleHost;
-    if (liveHosts.length < processes) return start();
-    return otherHosts.sort((a, b) => a.line.length - b.line.length)[0] ?? avoidedHost!;
+  function choose(fileQueue: FileQueue, avoided: PoolMember | undefined): PoolMember {
+    if (fileQueue.member && fileQueue.member !== avoided && !fileQueue.member.dead) return fileQueue.member;
+    const liveMembers = [...members].filter((member) => !member.dead);
+    const otherMembers = liveMembers.filter((member) => member !== avoided);
+    const idleMember = otherMembers.find((member) => !member.serving);
+    if (idleMember) return idleMember;
+    if (liveMembers.length < processes) return start();
+    return otherMembers.sort((a, b) => a.line.length - b.line.length)[0] ?? avoided!;
   }
 
   /**
    * A slow query must delay only its own database: the other files in the queue of its process move to another process.
    */
-  function watch(host: Host) {
-    if (host.reassignTimer || processes === 1) return;
-    const completedBefore = host.completed;
-    host.reassignTimer = setTimeout(() => {
-      host.reassignTimer = undefined;
-      if (host.line.length === 0 || host.dead) return;
-      if (host.completed !== completedBefore) return watch(host);
-      for (const fileQueue of host.line.splice(0)) place(fileQueue, host);
+  function watch(member: PoolMember) {
+    if (member.reassignTimer || processes === 1) return;
+    const completedBefore = member.completed;
+    member.reassignTimer = setTimeout(() => {
+      member.reassignTimer = undefined;
+      if (member.line.length === 0 || member.dead) return;
+      if (member.completed !== completedBefore) return watch(member);
+      for (const fileQueue of member.line.splice(0)) place(fileQueue, member);
     }, REASSIGN_AFTER_MS);
-    host.reassignTimer.unref();
+    member.reassignTimer.unref();
   }
 
-  async function serve(host: Host) {
-    host.serving = true;
-    while (!host.dead && (host.closing.size > 0 || host.line.length > 0)) {
-      if (host.closing.size > 0) await closeFiles(host);
-      const fileQueue = host.line.shift();
+  async function serve(member: PoolMember) {
+    member.serving = true;
+    while (!member.dead && (member.closing.size > 0 || member.line.length > 0)) {
+      if (member.closing.size > 0) await closeFiles(member);
+      const fileQueue = member.line.shift();
       if (!fileQueue) continue;
       const job = fileQueue.paused > 0 ? undefined : fileQueue.jobs.shift();
       if (!job) {
         fileQueue.placed = false;
         continue;
       }
-      await runJob(host, fileQueue, job);
+      await runJob(member, fileQueue, job);
       fileQueue.lastUsed = clock.now();
-      host.completed++;
+      member.completed++;
       place(fileQueue);
     }
-    host.serving = false;
-    host.idleSince = clock.now();
+    member.serving = false;
+    member.idleSince = clock.now();
   }
 
-  async function closeFiles(host: Host) {
-    for (const [file, done] of host.closing) {
-      host.closing.delete(file);
-      host.files.delete(file);
-      await host.process.request({ op: "close", file }).catch(() => {});
+  async function closeFiles(member: PoolMember) {
+    for (const [file, done] of member.closing) {
+      member.closing.delete(file);
+      member.files.delete(file);
+      await member.process.request({ op: "close", file }).catch(() => {});
       done();
     }
   }
 
-  async function runJob(host: Host, fileQueue: FileQueue, job: Job) {
+  async function runJob(member: PoolMember, fileQueue: FileQueue, job: Job) {
     waitingBytes -= job.body.length;
     if (job.signal?.aborted) return job.reject(job.signal.reason);
     if (clock.now() - job.since > limits.waitMs) return job.reject(d1Errors.waitedTooLong());
-    host.files.add(fileQueue.file);
+    member.files.add(fileQueue.file);
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
       log.warn({ file: fileQueue.file, requestMs: limits.requestMs }, "d1: request timed out, process killed");
-      host.process.kill();
+      member.process.kill();
     }, limits.requestMs);
     try {
-      const { header, body } = await host.process.request(
+      const { header, body } = await member.process.request(
         { op: "run", file: fileQueue.file, options: job.options },
         job.body,
       );
@@ -219,7 +226,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       log.error({ file: fileQueue.file, reason: header.fault }, "d1: failed to open a database");
       job.reject(d1Errors.reset({}, { cause: header.fault }));
     } catch (cause) {
-      host.dead = true;
+      member.dead = true;
       job.reject(
         isLate ? d1Errors.ranTooLong(limits as unknown as Record<string, unknown>) : d1Errors.reset({}, { cause }),
       );
@@ -236,7 +243,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
         (fileQueue = {
           file,
           jobs: [],
-          host: undefined,
+          member: undefined,
           placed: false,
           paused: 0,
           exclusiveWork: Promise.resolve(),
@@ -255,10 +262,10 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     }
   }
 
-  function closeIn(host: Host, file: string): Promise<void> {
+  function closeIn(member: PoolMember, file: string): Promise<void> {
     return new Promise((resolve) => {
-      host.closing.set(file, resolve);
-      if (!host.serving) void serve(host);
+      member.closing.set(file, resolve);
+      if (!member.serving) void serve(member);
     });
   }
 
@@ -267,15 +274,15 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     for (const fileQueue of fileQueues.values()) {
       if (fileQueue.placed || fileQueue.paused > 0 || fileQueue.lastUsed > before) continue;
       fileQueues.delete(fileQueue.file);
-      if (fileQueue.host?.files.has(fileQueue.file)) void closeIn(fileQueue.host, fileQueue.file);
+      if (fileQueue.member?.files.has(fileQueue.file)) void closeIn(fileQueue.member, fileQueue.file);
     }
-    for (const host of hosts) {
-      if (host.serving || host.files.size > 0 || host.idleSince > before) continue;
-      host.dead = true;
-      hosts.delete(host);
-      const hostEnd = host.process.end();
-      endingHosts.add(hostEnd);
-      void hostEnd.then(() => endingHosts.delete(hostEnd));
+    for (const member of members) {
+      if (member.serving || member.files.size > 0 || member.idleSince > before) continue;
+      member.dead = true;
+      members.delete(member);
+      const end = member.process.end();
+      endingMembers.add(end);
+      void end.then(() => endingMembers.delete(end));
     }
   }
 
@@ -302,7 +309,9 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       let timer: NodeJS.Timeout | undefined;
       try {
         await before;
-        await Promise.all([...hosts].filter((host) => host.files.has(file)).map((host) => closeIn(host, file)));
+        await Promise.all(
+          [...members].filter((member) => member.files.has(file)).map((member) => closeIn(member, file)),
+        );
         if (busy) timer = setTimeout(() => rejectJobs(fileQueue, busy), busy.afterMs).unref();
         return await work();
       } finally {
@@ -319,7 +328,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       clearInterval(sweeper);
       for (const fileQueue of fileQueues.values())
         for (const job of fileQueue.jobs.splice(0)) job.reject(d1Errors.closed());
-      await Promise.all([...endingHosts, ...[...hosts].map((host) => host.process.end())]);
+      await Promise.all([...endingMembers, ...[...members].map((member) => member.process.end())]);
     },
   };
 }

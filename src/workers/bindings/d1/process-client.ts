@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { createFrameReader, writeFrame, type Frame } from "./frames.ts";
 import type { D1Limits } from "./limits.ts";
 
-/** A process that holds databases (host.ts). It handles one request at a time. */
-export interface D1HostProcess {
+/** A process that holds databases (process-main.ts). It handles one request at a time. */
+export interface DatabaseProcess {
   readonly pid: number | undefined;
   /** Resolves with the response; rejects if the process ends first. Must not be called again before that. */
   request(header: Record<string, unknown>, body?: Uint8Array): Promise<Frame>;
@@ -21,9 +21,11 @@ const EXIT_TIMEOUT_MS = 5_000;
 const ERROR_TAIL = 4_096;
 
 // In the published build, this module is .js instead of .ts.
-const MODULE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./host.ts" : "./host.js", import.meta.url));
+const MODULE = fileURLToPath(
+  new URL(import.meta.url.endsWith(".ts") ? "./process-main.ts" : "./process-main.js", import.meta.url),
+);
 
-export function startHostProcess({
+export function startDatabaseProcess({
   directory,
   limits,
   onLost,
@@ -31,7 +33,7 @@ export function startHostProcess({
   directory: string;
   limits: D1Limits;
   onLost(reason: string): void;
-}): D1HostProcess {
+}): DatabaseProcess {
   const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, MODULE, JSON.stringify(limits)], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
     // Passes none of the server's environment variables; large sorts spill to the database directory instead of a small

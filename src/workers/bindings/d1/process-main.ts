@@ -1,4 +1,4 @@
-// The main module of a host process: it owns open databases and handles the frames on descriptor 3 one after the other.
+// The main module of a database process: it owns open databases and handles the frames on descriptor 3 one after the other.
 // It is a process and not a thread, because an endless query cannot be stopped inside a thread: terminating one waits
 // for SQLite to return, and Node offers neither sqlite3_interrupt() nor a progress handler. A process can be killed,
 // and WAL keeps committed data.

@@ -36,6 +36,10 @@ const SIZE = 10_000;
  * The bare server takes 0.75 ms and accepts 2.2 times as many messages as Postfix. With both cores busy, only less CPU time
  * raises the rate: a second process (`bench cores`) adds 10 %. No gain: a larger young generation of the heap
  * (`--max-semi-space-size=64`), HMAC from `crypto.hash()`, a plain queue instead of a stream for the mail data (4 µs).
+ *
+ * By thread, on a machine of half the speed: 1.8 ms in the thread pool, which is the two RSA signatures (0.87 ms each, also in
+ * `openssl speed`), 1.9 ms in the main thread, 0.3 ms in V8's threads. Collections of the young generation take 0.06 ms per
+ * message. Methods instead of accessors in the objects of a session changed neither.
  */
 const bench: Bench = {
   name: "smtp-accept",

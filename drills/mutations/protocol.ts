@@ -165,8 +165,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/mail/inbound/connection.ts",
-    from: "if (isDeciding && session.buffered > 0) {",
-    to: "if (isDeciding && session.buffered < 0) {",
+    from: "if (isDeciding && session.bufferedOctets() > 0) {",
+    to: "if (isDeciding && session.bufferedOctets() < 0) {",
     test: "src/mail/inbound/chunking.test.ts",
   },
   {

@@ -100,8 +100,8 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/store/objects/fs/write.ts",
-    from: "if (digester.size > maxBytes) throw",
-    to: "if (digester.size > 2 * maxBytes) throw",
+    from: "if (digester.size() > maxBytes) throw",
+    to: "if (digester.size() > 2 * maxBytes) throw",
     test: "src/store/objects/fs/fs.test.ts",
   },
   {

@@ -3,6 +3,8 @@ import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import { getQueryParams, tryDecodeURIComponent } from "hono/utils/url";
 
+type HonoContext = Context<{ Bindings: HttpBindings }>;
+
 /** A request to an operation. */
 export interface ApiRequest {
   incoming: IncomingMessage;
@@ -17,15 +19,32 @@ export interface ApiRequest {
   readonly raw: Request;
 }
 
-export const requestOf = ({ req, env }: Context<{ Bindings: HttpBindings }>): ApiRequest => ({
-  ...env,
-  path: req.path,
-  params: req.param(),
-  queries: () => req.queries(),
-  get raw() {
-    return req.raw;
-  },
-});
+export const requestOf = (context: HonoContext): ApiRequest => new HonoRequest(context);
+
+/** A class, because V8 stores the accessors of an object literal in its old generation, again for each object. */
+class HonoRequest implements ApiRequest {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly path: string;
+  readonly params: Record<string, string>;
+  readonly #request: HonoContext["req"];
+
+  constructor({ req, env }: HonoContext) {
+    this.incoming = env.incoming as IncomingMessage;
+    this.outgoing = env.outgoing as ServerResponse;
+    this.path = req.path;
+    this.params = req.param();
+    this.#request = req;
+  }
+
+  queries(): Record<string, string[]> {
+    return this.#request.queries();
+  }
+
+  get raw(): Request {
+    return this.#request.raw;
+  }
+}
 
 /** The targets and hosts that need no normalization to become a URL. */
 const PLAIN_TARGET = /^\/[\w!$&-;=?@~%]*$/;
@@ -55,19 +74,39 @@ export function normalizedGetRequest(
   path: string,
   params: Record<string, string>,
 ): ApiRequest {
-  let request: Request | undefined;
-  const url = () => `http://${incoming.headers.host}${incoming.url}`;
   for (const name in params) if (params[name]!.includes("%")) params[name] = tryDecodeURIComponent(params[name]!);
-  return {
-    incoming,
-    outgoing,
-    path,
-    params,
-    queries: () => getQueryParams(url()) as Record<string, string[]>,
-    get raw() {
-      return (request ??= new Request(url(), { headers: headersOf(incoming), signal: signalOf(outgoing) }));
-    },
-  };
+  return new PlainGetRequest(incoming, outgoing, path, params);
+}
+
+/** A class for the same reason. */
+class PlainGetRequest implements ApiRequest {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly path: string;
+  readonly params: Record<string, string>;
+  #request: Request | undefined;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, path: string, params: Record<string, string>) {
+    this.incoming = incoming;
+    this.outgoing = outgoing;
+    this.path = path;
+    this.params = params;
+  }
+
+  queries(): Record<string, string[]> {
+    return getQueryParams(this.#url()) as Record<string, string[]>;
+  }
+
+  get raw(): Request {
+    return (this.#request ??= new Request(this.#url(), {
+      headers: headersOf(this.incoming),
+      signal: signalOf(this.outgoing),
+    }));
+  }
+
+  #url(): string {
+    return `http://${this.incoming.headers.host}${this.incoming.url}`;
+  }
 }
 
 function headersOf({ rawHeaders }: IncomingMessage): Headers {

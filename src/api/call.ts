@@ -16,43 +16,63 @@ interface CallDeps {
 }
 
 /** Creates the call that a handler receives. Throws badRequest, badJson, bodyTooLarge, tooManyValues, tooDeep, busy. */
-export async function createCall(
-  request: ApiRequest,
-  { id, operation, caller, log, confirm, reserveMemory }: CallDeps,
-): Promise<Call> {
-  const { query, body, maxBytes = DEFAULT_BODY_BYTES } = operation;
-  const bounds = { limit: maxBytes, reserveMemory };
-  const call: Call = {
-    id,
-    params: request.params,
-    query: query && requireValid(query.safeParse(unwrapSingleValues(request.queries())), "query"),
-    body: undefined,
-    caller,
-    get log() {
-      return log();
-    },
-    get request() {
-      return request.raw;
-    },
-    bytes: () => confirmAfter(readBounded(request.raw, bounds)),
-    form: () => confirmAfter(readForm(request.raw, bounds)),
-    confirm,
-    node: request,
-  };
-  const confirmAfter = async <Value>(reading: Promise<Value>): Promise<Value> => {
-    const value = await reading;
-    await confirm();
-    return value;
-  };
-  if (body !== undefined)
-    call.body = requireValid(
-      body.safeParse(
-        parseJson(await confirmAfter(readBounded(request.raw, bounds)), operation.maxValues) ??
-          (operation.bodyOptional === true ? {} : undefined),
-      ),
-      "body",
-    );
+export async function createCall(request: ApiRequest, deps: CallDeps): Promise<Call> {
+  const call = new OperationCall(request, deps);
+  await call.readDeclaredBody();
   return call;
+}
+
+/** A class, because V8 stores the accessors of an object literal in its old generation, again for each object. */
+class OperationCall implements Call {
+  readonly id: string;
+  readonly params: Record<string, string>;
+  readonly query: unknown;
+  body: unknown;
+  readonly caller: Caller;
+  readonly node: ApiRequest;
+  readonly confirm: () => Promise<Caller>;
+  readonly #deps: CallDeps;
+
+  constructor(request: ApiRequest, deps: CallDeps) {
+    const { query } = deps.operation;
+    this.id = deps.id;
+    this.params = request.params;
+    this.query = query && requireValid(query.safeParse(unwrapSingleValues(request.queries())), "query");
+    this.caller = deps.caller;
+    this.node = request;
+    this.confirm = deps.confirm;
+    this.#deps = deps;
+  }
+
+  get log(): Log {
+    return this.#deps.log();
+  }
+
+  get request(): Request {
+    return this.node.raw;
+  }
+
+  bytes = (): Promise<Uint8Array> => this.#confirmAfter(readBounded(this.request, this.#bounds()));
+
+  form = (): Promise<FormData> => this.#confirmAfter(readForm(this.request, this.#bounds()));
+
+  async readDeclaredBody(): Promise<void> {
+    const { body, maxValues, bodyOptional } = this.#deps.operation;
+    if (body === undefined) return;
+    const json = parseJson(await this.bytes(), maxValues) ?? (bodyOptional === true ? {} : undefined);
+    this.body = requireValid(body.safeParse(json), "body");
+  }
+
+  #bounds() {
+    const { operation, reserveMemory } = this.#deps;
+    return { limit: operation.maxBytes ?? DEFAULT_BODY_BYTES, reserveMemory };
+  }
+
+  async #confirmAfter<Value>(reading: Promise<Value>): Promise<Value> {
+    const value = await reading;
+    await this.confirm();
+    return value;
+  }
 }
 
 type Parsed = ReturnType<NonNullable<Operation["query"]>["safeParse"]>;

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { createIsoFormat } from "../../kernel/iso-time.ts";
 import { RECORD_TYPES } from "../../protocol/dns/index.ts";
 import { isProxiable, type DnsRecord, type RecordRequest } from "../../zones/index.ts";
 
@@ -30,7 +31,7 @@ export const recordSchema = z.object({
   tags_modified_on: time.optional(),
 });
 
-const iso = (ms: number) => new Date(ms).toISOString();
+const iso = createIsoFormat();
 
 /** Most records have never been modified, and formatting a time costs more than the rest of a record. */
 function times({ createdAt, modifiedAt }: DnsRecord): { created_on: string; modified_on: string } {

@@ -11,7 +11,7 @@ function newLimits({ slots = 4, perNetwork = 3, minIdleMs = 1000 } = {}) {
   const limits = createConnectionLimits({ slots, perNetwork, minIdleMs, clock });
   const evicted: string[] = [];
   function enter(ip: string, name = ip, { idle = true } = {}) {
-    const place = limits.acquire(ip, { idle, evict: () => void evicted.push(name) });
+    const place = limits.acquire(ip, { isIdle: () => idle, evict: () => void evicted.push(name) });
     return place as ConnectionSlot;
   }
   return { clock, limits, enter, evicted };
@@ -77,7 +77,7 @@ test("enforces its limits in any sequence of events", () => {
           const key = `192.0.2.${who}`;
           const member = { key, place: undefined as unknown as ConnectionSlot };
           const place = limits.acquire(key, {
-            idle: !busy,
+            isIdle: () => !busy,
             evict: () => void inside.splice(inside.indexOf(member), 1),
           });
           if (typeof place === "object") inside.push(Object.assign(member, { place }));

@@ -16,7 +16,7 @@ interface ConnectionLimits {
 
 export interface SlotHolder {
   /** True if the server is waiting for the client. Only such a connection can be replaced. */
-  readonly idle: boolean;
+  isIdle(): boolean;
   /** Ends the connection immediately. */
   evict(): void;
 }
@@ -136,7 +136,7 @@ export function createConnectionLimits({
 function firstIdle(entries: Iterable<Entry>): Entry | undefined {
   let skipsLeft = MAX_SKIPPED;
   for (const entry of entries) {
-    if (entry.slot.holder.idle) return entry;
+    if (entry.slot.holder.isIdle()) return entry;
     if (--skipsLeft === 0) return undefined;
   }
   return undefined;

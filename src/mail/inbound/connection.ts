@@ -104,9 +104,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
   const client: SmtpClient<User> = {
     ip,
     user: undefined,
-    get protocol() {
-      return session.protocol;
-    },
+    protocolName: session.protocolName,
     envelope: () => envelopeOf(session, ip),
     transcript: () => transcript?.lines() ?? [],
   };
@@ -143,7 +141,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
 
   function receive(octets: Buffer) {
     if (ended) return;
-    if (session.awaits === "data") {
+    if (session.awaitedInput() === "data") {
       unseenBytes += octets.length;
       if (unseenBytes >= PROGRESS_BYTES) {
         unseenBytes = 0;
@@ -160,7 +158,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
     isUpgrading ||
     isDeciding ||
     tarpitTimer !== undefined ||
-    message?.full === true ||
+    message?.isFull() === true ||
     socket.writableNeedDrain;
 
   /** Processes the buffered input as far as possible, then continues reading or waits. */
@@ -195,7 +193,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
         }, limits.tarpitMs).unref();
         return;
       case "mail":
-        return decide(handlers.onMail?.(session.transaction!.from, client));
+        return decide(handlers.onMail?.(session.currentTransaction()!.from, client));
       case "recipient":
         return decide(handlers.onRecipient?.(event.address, client));
       case "credentials":
@@ -268,7 +266,7 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
   /** Sends the replies to a group of commands in one write (RFC 2920 3.2). */
   function write() {
     if (output === "") return;
-    if (isDeciding && session.buffered > 0) {
+    if (isDeciding && session.bufferedOctets() > 0) {
       flushTimer ??= setTimeout(flush, FLUSH_MS).unref();
       return;
     }
@@ -289,15 +287,16 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
   /** Sets the deadline of the input that the session is waiting for. `isDeadlineMet`: the last deadline was met. */
   function expect(isDeadlineMet: boolean) {
     if (isUpgrading || closed || ended) return;
-    const phase = session.receiving && !isDeciding ? "data" : session.awaits === "command" ? "command" : undefined;
+    const phase =
+      session.isReceiving() && !isDeciding ? "data" : session.awaitedInput() === "command" ? "command" : undefined;
     if (phase === undefined || tarpitTimer !== undefined) return deadline.clear();
-    if (deadline.phase === phase && (phase === "data" || !isDeadlineMet)) return;
+    if (deadline.currentPhase() === phase && (phase === "data" || !isDeadlineMet)) return;
     deadline.set(phase, phase === "data" ? limits.dataMs : limits.commandMs, () => terminate(TOO_SLOW));
   }
 
   /** Called if no octet was transferred in either direction. */
   function endIdle() {
-    if (!isDeciding && !isUpgrading && message?.full !== true) terminate(TOO_SLOW);
+    if (!isDeciding && !isUpgrading && message?.isFull() !== true) terminate(TOO_SLOW);
   }
 
   // ---- TLS
@@ -368,19 +367,17 @@ export function createSmtpConnection<User>(deps: ConnectionDeps<User>): SmtpConn
   }
 
   const connection: SmtpConnection = {
-    get idle() {
-      return !isDeciding && !isUpgrading;
-    },
+    isIdle: () => !isDeciding && !isUpgrading,
     evict() {
       terminate(EVICTED);
       socket.destroySoon();
     },
     shutDown({ force } = { force: false }) {
-      if (force || !(isDeciding || session.receiving)) terminate(SHUTTING_DOWN);
+      if (force || !(isDeciding || session.isReceiving())) terminate(SHUTTING_DOWN);
     },
   };
   slot.holder = connection;
-  transcript?.note(`connection from ${ip}${session.tls === undefined ? "" : `, ${session.tls}`}`);
+  transcript?.note(`connection from ${ip}${session.tlsCipher() === undefined ? "" : `, ${session.tlsCipher()}`}`);
   respond({ code: 220, text: `${name} ESMTP` });
   handlers.onConnect?.(client);
   listen();

@@ -11,9 +11,7 @@ export function createDeadline() {
   }
 
   return {
-    get phase() {
-      return current?.phase;
-    },
+    currentPhase: () => current?.phase,
     /** Replaces the deadline. */
     set(phase: Phase, ms: number, onExpired: () => void) {
       clear();

@@ -11,8 +11,8 @@ export interface IncomingData extends Readable {
 /** The writing side of an incoming message. */
 export interface IncomingMessage {
   readonly data: IncomingData;
-  /** The reader is behind: push no content until `onDrain`. */
-  readonly full: boolean;
+  /** True if the reader is behind: push no content until `onDrain`. */
+  isFull(): boolean;
   push(content: Buffer): void;
   end(result: { stray: "CR" | "LF" | undefined; oversized: boolean }): void;
   /** Discards the message, which will not be completed. */
@@ -47,9 +47,7 @@ export function createIncomingMessage(onDrain: () => void): IncomingMessage {
 
   return {
     data,
-    get full() {
-      return isFull;
-    },
+    isFull: () => isFull,
     push(content) {
       if (!data.destroyed && !data.push(content)) isFull = true;
     },

@@ -118,7 +118,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
           helo,
           ip,
           by: name,
-          protocol: client.protocol,
+          protocol: client.protocolName(),
           id,
           tls,
           recipient: earlierRecipients.length === 0 ? recipient : undefined,

@@ -154,7 +154,7 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
   function accept(socket: Socket, ip: string) {
     socket.on("error", onError);
     if (socket.destroyed || closing) return void socket.destroy();
-    const slot = admission.acquire(ip, { idle: true, evict: () => socket.destroy() });
+    const slot = admission.acquire(ip, { isIdle: () => true, evict: () => socket.destroy() });
     if (typeof slot === "string") return reject(socket, slot);
     if (secure) startTls(socket, ip, slot);
     else startSession(socket, ip, slot);
@@ -176,7 +176,7 @@ function createAcceptance<User>(options: SmtpServerOptions<User>) {
       clearTimeout(deadline);
       slot.release();
     };
-    slot.holder = { idle: true, evict: hangUp };
+    slot.holder = { isIdle: () => true, evict: hangUp };
     track(secureSocket);
     secureSocket
       .on("error", onError)

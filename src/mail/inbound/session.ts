@@ -13,7 +13,7 @@ export interface SmtpClient<User = unknown> {
   /** Set after AUTH. */
   user: User | undefined;
   /** Protocol for the Received field, such as "ESMTPS". */
-  readonly protocol: string;
+  protocolName(): string;
   /** Returns the envelope of the current transaction, as far as it is known. */
   envelope(): Envelope;
   /** Empty unless the server records transcripts. */
@@ -112,13 +112,15 @@ function readToEnd(data: IncomingData): Promise<void> {
 }
 
 /** Returns the envelope of the current transaction. */
-export function envelopeOf({ transaction, helo, tls }: ServerSession, ip: string): Envelope {
+export function envelopeOf(session: ServerSession, ip: string): Envelope {
+  const transaction = session.currentTransaction();
+  const tls = session.tlsCipher();
   const recipients = [...(transaction?.recipients.values() ?? [])];
   const dsn = transaction && dsnRequest(transaction.dsn, recipients);
   return {
     from: transaction?.from ?? "",
     to: recipients.map(({ address }) => address),
-    helo,
+    helo: session.heloName(),
     ip,
     ...(tls === undefined ? {} : { tls }),
     smtputf8: transaction?.smtputf8 ?? false,

@@ -1,6 +1,7 @@
 /** Collects chunks until they are needed as one buffer. */
 interface Chunks {
-  readonly length: number;
+  /** Returns the number of bytes so far. */
+  byteLength(): number;
   push(chunk: Uint8Array): void;
   /** Returns all bytes so far, or the first `length`, as one buffer; afterwards the collection is empty. */
   take(length?: number): Buffer;
@@ -33,9 +34,7 @@ export function createChunks(): Chunks {
   }
 
   return {
-    get length() {
-      return length;
-    },
+    byteLength: () => length,
     push(chunk) {
       length += chunk.length;
       if (chunk.length >= SMALL_BYTES) {

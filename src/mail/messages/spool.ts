@@ -93,7 +93,7 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
     async function write(handle: FileHandle, pieces: Uint8Array[]) {
       await writeAll(handle, pieces);
       // Until the header section is complete, its reader uses the same chunks.
-      if (ownsChunks && head.whole) freeMemory(pieces);
+      if (ownsChunks && head.isWhole()) freeMemory(pieces);
     }
 
     function addChunk(chunk: Uint8Array) {
@@ -108,10 +108,10 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
       for await (const chunk of body) {
         addChunk(chunk);
         if (size > maxTotal) throw mailErrors.messageTooLarge({ limit: mebibytes(limit) });
-        if (waitingChunks.length > memoryBytes) await flush();
+        if (waitingChunks.byteLength() > memoryBytes) await flush();
       }
       if (file === undefined) return createMemorySource(id, waitingChunks.take(), head.end());
-      if (waitingChunks.length > 0) await flush();
+      if (waitingChunks.byteLength() > 0) await flush();
       await writing;
       await file.handle.close();
       return createFileSource(id, file.path, size, head.end());
@@ -178,14 +178,12 @@ function createHeadReader() {
   let foundHeader: Uint8Array | undefined;
 
   return {
-    get whole() {
-      return foundHeader !== undefined;
-    },
+    isWhole: () => foundHeader !== undefined,
     push(chunk: Uint8Array) {
       if (foundHeader !== undefined) return;
       chunks.push(chunk);
       const end = scan.push(chunk);
-      if ((end ?? chunks.length) > HEADER_LIMITS.maxBytes + PREFIX_HEADROOM_BYTES)
+      if ((end ?? chunks.byteLength()) > HEADER_LIMITS.maxBytes + PREFIX_HEADROOM_BYTES)
         throw mailErrors.cannotParse({ why: `the header section is larger than ${HEADER_LIMITS.maxBytes} bytes` });
       if (end !== undefined) foundHeader = chunks.take(end);
     },

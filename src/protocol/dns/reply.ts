@@ -57,7 +57,7 @@ export function writeReply(query: Query, reply: DnsReply, limit: number): Buffer
   out.bytes(Buffer.alloc(6));
   out.bytes(query.question);
   out.registerName(query.name, HEADER_OCTETS);
-  const start = out.length;
+  const start = out.writtenOctets();
   const counts = [countOf(reply.answer), countOf(reply.authority), 0];
   const fits = writeAll(reply.answer, out, available) && writeAll(reply.authority, out, available);
   if (fits) counts[2] = writeWhatFits(reply.additional, out, available);
@@ -93,7 +93,7 @@ function writeAll(sets: readonly RecordSet[], out: WireWriter, available: number
 function writeWhatFits(sets: readonly RecordSet[], out: WireWriter, available: number): number {
   let writtenCount = 0;
   for (const set of sets) {
-    const before = out.length;
+    const before = out.writtenOctets();
     if (writeSet(set, out, available)) writtenCount += set.data.length;
     else out.truncate(before);
   }
@@ -108,7 +108,7 @@ function writeSet({ name, type, ttl, data }: RecordSet, out: WireWriter, availab
       out.u16(1);
       out.u32(ttl);
       out.lengthPrefixed(() => write(out));
-      if (out.length > available) return false;
+      if (out.writtenOctets() > available) return false;
     }
     return true;
   } catch (err) {

@@ -1,7 +1,7 @@
 /** Builds a message from octets, compressing names (RFC 1035 4.1.4). */
 export interface WireWriter {
-  /** Octets written so far. */
-  readonly length: number;
+  /** Returns the number of octets written so far. */
+  writtenOctets(): number;
   u8(value: number): void;
   u16(value: number): void;
   u32(value: number): void;
@@ -50,9 +50,7 @@ export function createWireWriter(): WireWriter {
   }
 
   const writer: WireWriter = {
-    get length() {
-      return length;
-    },
+    writtenOctets: () => length,
     u8(value) {
       const at = reserve(1);
       buffer.writeUInt8(value, at);

@@ -6,11 +6,11 @@ import { inTransaction, openSession } from "./server-session.testing.ts";
 test("receives a message in chunks, in which dots have no special meaning", () => {
   const { say, messages, session } = inTransaction();
   assert.equal(say("BDAT 10\r\nSubject: x"), "250 2.0.0 10 octets received\r\n");
-  assert.equal(session.receiving, true);
+  assert.equal(session.isReceiving(), true);
   assert.equal(say("BDAT 9\r\n\r\n\r\n.\r\n.."), "250 2.0.0 9 octets received\r\n");
   assert.equal(say("BDAT 2 LAST\r\n\r\nNOOP\r\n"), "250 2.6.0 Message accepted\r\n250 2.0.0 OK\r\n");
   assert.equal(messages[0]!.content, "Subject: x\r\n\r\n.\r\n..\r\n");
-  assert.equal(session.receiving, false);
+  assert.equal(session.isReceiving(), false);
 });
 
 test("the last chunk may be empty, and so may the message", () => {

@@ -9,10 +9,10 @@ export interface ChunkReader {
   push(input: Buffer): { content: Buffer; rest?: Buffer };
   /** Ends the message. Returns the line ending missing from its last line. */
   end(): Buffer;
-  /** Number of octets missing from the current chunk. */
-  readonly missing: number;
-  /** The first bare CR or LF. `end` detects a CR at the end of a message. */
-  readonly stray: "CR" | "LF" | undefined;
+  /** Returns the number of octets missing from the current chunk. */
+  missingOctets(): number;
+  /** Returns the first bare CR or LF. `end` detects a CR at the end of a message. */
+  stray(): "CR" | "LF" | undefined;
 }
 
 const CR = 0x0d;
@@ -58,11 +58,7 @@ export function createBdatReader(): ChunkReader {
       if (afterCr) stray ??= "CR";
       return atLineStart ? CRLF.subarray(2) : CRLF;
     },
-    get missing() {
-      return missingOctets;
-    },
-    get stray() {
-      return stray;
-    },
+    missingOctets: () => missingOctets,
+    stray: () => stray,
   };
 }

@@ -5,8 +5,8 @@ interface CommandReader {
   read(): CommandLine | undefined;
   /** Removes and returns all input not yet consumed as lines. */
   take(): Buffer;
-  /** Number of octets not yet consumed as lines. */
-  readonly length: number;
+  /** Returns the number of octets not yet consumed as lines. */
+  bufferedOctets(): number;
 }
 
 type CommandLine = { ok: true; line: Buffer } | { ok: false; reason: "bare CR or LF" | "too long" };
@@ -57,8 +57,6 @@ export function createCommandReader(maxLength: number): CommandReader {
       scannedOctets = 0;
       return rest;
     },
-    get length() {
-      return input.length;
-    },
+    bufferedOctets: () => input.length,
   };
 }

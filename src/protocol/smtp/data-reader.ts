@@ -11,7 +11,8 @@ export interface DataReader {
    * the end has been found.
    */
   push(chunk: Buffer): { content: Buffer; rest?: Buffer };
-  readonly stray: "CR" | "LF" | undefined;
+  /** Returns the first bare CR or LF. */
+  stray(): "CR" | "LF" | undefined;
 }
 
 const CR = 0x0d;
@@ -92,8 +93,6 @@ export function createDataReader(): DataReader {
 
   return {
     push,
-    get stray() {
-      return stray;
-    },
+    stray: () => stray,
   };
 }

@@ -13,9 +13,9 @@ interface MessageReader {
   /** Discards the message. */
   reset(): void;
   /** True if a message has begun. */
-  readonly active: boolean;
+  isActive(): boolean;
   /** True if the chunk is complete. */
-  readonly complete: boolean;
+  isComplete(): boolean;
 }
 
 type DataEnd =
@@ -41,7 +41,7 @@ export function createMessageReader(maxSize: number): MessageReader {
   /** Returns the content, unless it must be dropped. */
   function filterContent(content: Buffer): Buffer {
     size += content.length;
-    return source?.reader.stray !== undefined || size > maxSize ? EMPTY : content;
+    return source?.reader.stray() !== undefined || size > maxSize ? EMPTY : content;
   }
 
   return {
@@ -76,18 +76,18 @@ export function createMessageReader(maxSize: number): MessageReader {
       }
       if (source?.kind === "chunks" && !source.last) return { kind: "chunk", octets: source.octets };
       const lineEnd = filterContent(source?.kind === "chunks" && size > 0 ? source.reader.end() : EMPTY);
-      return { kind: "message", lineEnd, stray: source?.reader.stray, oversized: size > maxSize };
+      return { kind: "message", lineEnd, stray: source?.reader.stray(), oversized: size > maxSize };
     },
     reset() {
       source = undefined;
       size = 0;
     },
-    get active() {
+    isActive() {
       return source !== undefined;
     },
-    get complete() {
+    isComplete() {
       if (octetsToDiscard !== undefined) return octetsToDiscard === 0;
-      return source?.kind === "chunks" && source.reader.missing === 0;
+      return source?.kind === "chunks" && source.reader.missingOctets() === 0;
     },
   };
 }

@@ -3,10 +3,10 @@ interface ReplyReader {
   push(octets: Buffer): void;
   /** Returns the next complete reply: its lines, joined by LF. */
   read(): string | undefined;
-  /** The reply, or a part of one, is longer than the limit. */
-  readonly overflow: boolean;
-  /** Octets of an incomplete reply. */
-  readonly buffered: number;
+  /** True if a reply, or a part of one, is longer than the limit. */
+  hasOverflowed(): boolean;
+  /** Returns the number of octets of an incomplete reply. */
+  bufferedOctets(): number;
 }
 
 const LF = 0x0a;
@@ -38,11 +38,7 @@ export function createReplyReader(maxOctets: number): ReplyReader {
         return reply;
       }
     },
-    get overflow() {
-      return hasOverflowed;
-    },
-    get buffered() {
-      return input.length;
-    },
+    hasOverflowed: () => hasOverflowed,
+    bufferedOctets: () => input.length,
   };
 }

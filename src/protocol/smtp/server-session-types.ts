@@ -96,15 +96,15 @@ export interface ServerSession {
    * Kind of input that the session is waiting for; "nothing" while it waits for a decision or handshake, or after it
    * has ended.
    */
-  readonly awaits: "command" | "data" | "nothing";
+  awaitedInput(): "command" | "data" | "nothing";
   /** True if a message has begun and the reply to it has not been sent. */
-  readonly receiving: boolean;
-  /** Number of octets waiting to be processed. */
-  readonly buffered: number;
-  /** The argument of EHLO or HELO, in lower case. */
-  readonly helo: string;
-  readonly tls: string | undefined;
-  /** Protocol for the Received field (RFC 3848, RFC 6531 4.3): "ESMTPS". */
-  readonly protocol: string;
-  readonly transaction: Transaction | undefined;
+  isReceiving(): boolean;
+  /** Returns the number of octets waiting to be processed. */
+  bufferedOctets(): number;
+  /** Returns the argument of EHLO or HELO, in lower case. */
+  heloName(): string;
+  tlsCipher(): string | undefined;
+  /** Returns the protocol for the Received field (RFC 3848, RFC 6531 4.3): "ESMTPS". */
+  protocolName(): string;
+  currentTransaction(): Transaction | undefined;
 }

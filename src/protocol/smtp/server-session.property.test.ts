@@ -103,8 +103,8 @@ test("DATA is accepted only after an accepted recipient of the same transaction"
   fc.assert(
     fc.property(fc.array(command, { maxLength: 15 }), (commands) => {
       const { line, session } = openSession({
-        decide: (event, { transaction }) => {
-          const address = event.type === "recipient" ? event.address : transaction!.from;
+        decide: (event, session) => {
+          const address = event.type === "recipient" ? event.address : session.currentTransaction()!.from;
           return address.startsWith("no") ? { code: 550, enhanced: "5.1.0", text: "no" } : undefined;
         },
       });

@@ -59,7 +59,7 @@ test("rejects commands out of order with 503", () => {
 test("DATA receives a message, removes dot stuffing, and ends the transaction", () => {
   const { line, say, messages, session } = inTransaction();
   assert.equal(line("DATA"), "354 End data with <CR><LF>.<CR><LF>\r\n");
-  assert.equal(session.awaits, "data");
+  assert.equal(session.awaitedInput(), "data");
   assert.equal(say("Subject: x\r\n\r\n..dot\r\n.\r\n"), "250 2.6.0 Message accepted\r\n");
   assert.deepEqual(messages, [
     {
@@ -70,7 +70,7 @@ test("DATA receives a message, removes dot stuffing, and ends the transaction", 
       oversized: false,
     },
   ]);
-  assert.equal(session.transaction, undefined);
+  assert.equal(session.currentTransaction(), undefined);
   assert.match(line("DATA"), /^503 /);
 });
 
@@ -89,11 +89,11 @@ test("a rejected sender or recipient is not added to the transaction", () => {
     decide: (event) => (event.type === "recipient" && event.address.startsWith("no") ? unknown : undefined),
   });
   assert.equal(line("RCPT TO:<no@here.test>"), "550 5.1.1 No such user\r\n");
-  assert.deepEqual([...session.transaction!.recipients.keys()], ["b@here.test"]);
+  assert.deepEqual([...session.currentTransaction()!.recipients.keys()], ["b@here.test"]);
   const rejecting = openSession({ decide: () => ({ code: 451, enhanced: "4.7.1", text: "later" }) });
   rejecting.line("EHLO x");
   assert.equal(rejecting.line("MAIL FROM:<a@b.test>"), "451 4.7.1 later\r\n");
-  assert.equal(rejecting.session.transaction, undefined);
+  assert.equal(rejecting.session.currentTransaction(), undefined);
 });
 
 test("a repeated recipient counts once, in any letter case", () => {
@@ -103,7 +103,7 @@ test("a repeated recipient counts once, in any letter case", () => {
   assert.match(line("RCPT TO:<g@here.test>"), /^452 4\.5\.3 /);
   assert.match(line("RCPT TO:<c@here.test>"), /^250 /);
   assert.deepEqual(
-    [...session.transaction!.recipients.values()],
+    [...session.currentTransaction()!.recipients.values()],
     [
       { address: "B@here.test", dsn: { notify: ["NEVER"] } },
       { address: "c@here.test", dsn: {} },
@@ -116,7 +116,7 @@ for (const command of ["RSET", "EHLO again.test", "HELO again.test"])
   test(`${command} ends the transaction`, () => {
     const { line, session } = inTransaction();
     assert.match(line(command), /^250/);
-    assert.equal(session.transaction, undefined);
+    assert.equal(session.currentTransaction(), undefined);
     assert.match(line("DATA"), /^503 /);
   });
 
@@ -124,13 +124,13 @@ test("STARTTLS discards plaintext after it and resets the session state", () => 
   const { say, line, events, session } = inTransaction();
   assert.equal(say("STARTTLS\r\nMAIL FROM:<evil@x.test>\r\n"), "220 2.0.0 Ready to start TLS\r\n");
   assert.equal(events.at(-1), "starttls");
-  assert.equal(session.awaits, "nothing");
+  assert.equal(session.awaitedInput(), "nothing");
   assert.equal(say("NOOP\r\n"), "");
   session.tlsEstablished("TLSv1.3 X");
   assert.match(line("MAIL FROM:<a@b.test>"), /^503 5\.5\.1 Error: send HELO/);
   assert.doesNotMatch(line("EHLO x"), /STARTTLS/);
-  assert.equal(session.protocol, "ESMTPS");
-  assert.equal(session.transaction, undefined);
+  assert.equal(session.protocolName(), "ESMTPS");
+  assert.equal(session.currentTransaction(), undefined);
   assert.match(line("STARTTLS"), /^503 5\.5\.1 Error: TLS already active/);
 });
 

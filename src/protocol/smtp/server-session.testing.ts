@@ -51,7 +51,7 @@ export function openSession({ decide, extensions, limits, ...changes }: Changes 
       if (event.type === "mail" || event.type === "recipient" || event.type === "credentials")
         session.decide(decide?.(event, session));
       if (event.type === "message") {
-        const { from, recipients } = session.transaction!;
+        const { from, recipients } = session.currentTransaction()!;
         const to = [...recipients.values()].map(({ address }) => address);
         messages.push({ from, to, content, stray: event.stray, oversized: event.oversized });
         session.decide(decide?.(event, session));

@@ -66,7 +66,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   }
 
   function resetTransaction() {
-    if (message.active) events.push({ type: "aborted" });
+    if (message.isActive()) events.push({ type: "aborted" });
     message.reset();
     transaction = undefined;
     pendingRecipient = undefined;
@@ -110,7 +110,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   function execute(command: SmtpCommand) {
     const { verb } = command;
     if (verb === "BDAT" && extensions.chunking) return bdat(command);
-    if (SYNCHRONIZING_VERBS.has(verb) && input.length > 0) return replyAndClose(replies.NOT_SYNCHRONIZED);
+    if (SYNCHRONIZING_VERBS.has(verb) && input.bufferedOctets() > 0) return replyAndClose(replies.NOT_SYNCHRONIZED);
     const refusal = rejectionOf(verb);
     if (refusal !== undefined) return send(refusal);
     switch (verb) {
@@ -188,7 +188,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     const address = readPath(path.path, { postmaster: true });
     if (address === undefined || address === "") return send(replies.RECIPIENT_SYNTAX);
     if (transaction === undefined) return send(replies.NEED_MAIL);
-    if (message.active) return send(replies.BDAT_STARTED);
+    if (message.isActive()) return send(replies.BDAT_STARTED);
     const { recipients } = transaction;
     if (recipients.size >= maxRecipients && !recipients.has(address.toLowerCase()))
       return send(replies.TOO_MANY_RECIPIENTS);
@@ -199,7 +199,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
 
   function data({ argument }: SmtpCommand) {
     if (argument !== "") return send(replies.DATA_SYNTAX);
-    if (message.active) return send(replies.BDAT_STARTED);
+    if (message.isActive()) return send(replies.BDAT_STARTED);
     if (!hasRecipients()) return send(replies.NEED_RCPT);
     events.push({ type: "data" });
     send(replies.START_DATA);
@@ -220,7 +220,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
       if (refusal.code === 421) return;
       message.discard(octets);
     } else {
-      if (!message.active) events.push({ type: "data" });
+      if (!message.isActive()) events.push({ type: "data" });
       // Chunks do not count as commands without an accepted message.
       commandCount--;
       message.startChunk(octets, last !== undefined);
@@ -231,7 +231,7 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
   const hasRecipients = () => transaction !== undefined && transaction.recipients.size > 0;
 
   function readData(): boolean {
-    if (input.length === 0 && !message.complete) return false;
+    if (input.bufferedOctets() === 0 && !message.isComplete()) return false;
     const { content, rest } = message.push(input.take());
     if (content.length > 0) events.push({ type: "content", content });
     if (rest === undefined) return true;
@@ -329,28 +329,18 @@ export function createServerSession(options: ServerSessionOptions): ServerSessio
     terminate(reply) {
       if (state !== "closed") replyAndClose(reply);
     },
-    get awaits() {
+    awaitedInput() {
       if (state === "command" || state === "data") return delayedLine === undefined ? state : "nothing";
       return "nothing";
     },
-    get receiving() {
-      return message.active || state === "data";
-    },
-    get buffered() {
-      return input.length;
-    },
-    get helo() {
-      return helo ?? "";
-    },
-    get tls() {
-      return tls;
-    },
-    get protocol() {
+    isReceiving: () => message.isActive() || state === "data",
+    bufferedOctets: input.bufferedOctets,
+    heloName: () => helo ?? "",
+    tlsCipher: () => tls,
+    protocolName() {
       if (transaction?.smtputf8) return tls === undefined ? "UTF8SMTP" : "UTF8SMTPS";
       return `${isExtended ? "E" : ""}SMTP${tls === undefined ? "" : "S"}${isAuthenticated ? "A" : ""}`;
     },
-    get transaction() {
-      return transaction;
-    },
+    currentTransaction: () => transaction,
   };
 }

@@ -16,9 +16,7 @@ export function createDigester(names: readonly DigestName[] = []) {
   const otherHashes = names.map((name) => ({ name, hash: createHash(name) }));
   let size = 0;
   return {
-    get size() {
-      return size;
-    },
+    size: () => size,
     update(chunk: Uint8Array) {
       size += chunk.length;
       sha256.update(chunk);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { clip, mediaClips, needsFfmpeg } from "../../../test/support/media.ts";
 import { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
@@ -9,6 +10,8 @@ import type { MediaRun, MediaTools } from "../media/port.ts";
 import { MediaRunError } from "../media/run-error.ts";
 import { modelOf, openEncoder, rung } from "./encode.testing.ts";
 
+/** A poll without a pause would take CPU time from the encoder. */
+const POLL_MS = 20;
 const ladder = [rung("90p", 160, 90), rung("180p", 320, 180)];
 const tenSeconds = () => clip(mediaClips.ntsc);
 const tenSegments = modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, frames: 300, ladder, segmentSeconds: 1 });
@@ -72,9 +75,7 @@ test("two segments are encoded ahead, after the requested ones and not beyond th
   const { video, segments, runs } = await openEncoder(t);
   const of = await video(await tenSeconds(), tenSegments);
   await segments.get(of, "90p", 3);
-  for (const n of [4, 5])
-    while ((await segments.findStored(of, "90p", n)) === undefined)
-      await new Promise((resolve) => setImmediate(resolve));
+  for (const n of [4, 5]) while ((await segments.findStored(of, "90p", n)) === undefined) await sleep(POLL_MS);
   assert.equal(runs.length, 2);
   assert.equal(await segments.findStored(of, "180p", 3), undefined);
   await segments.get(of, "180p", 9);
@@ -99,8 +100,7 @@ test("audio is encoded ahead only after the video that a viewer waits for has be
   assert.equal(runs.length, 2, "each run encodes one segment");
   gate.open();
   await picture;
-  while ((await segments.findStored(of, "audio", 2)) === undefined)
-    await new Promise((resolve) => setImmediate(resolve));
+  while ((await segments.findStored(of, "audio", 2)) === undefined) await sleep(POLL_MS);
 });
 
 test(

@@ -22,28 +22,44 @@ export const withoutInternal = (headers: Record<string, string>): Record<string,
     Object.entries(headers).filter(([name]) => name === "cf-connecting-ip" || !isLeftOut(name.toLowerCase())),
   );
 
-/** Returns the record of a request. The headers are collected only when they are read, which is rare. */
-export function fetchEvent(
+/** Returns the record of a request. */
+export const fetchEvent = (
   request: IncomingMessage,
   clientOf: ClientOf,
-  extraFields: Pick<FetchEvent, "status"> = {},
-): FetchEvent {
-  const { ip } = clientOf(request);
-  let headers: Record<string, string> | undefined;
-  let allHeaders: Record<string, string> | undefined;
-  return {
-    kind: "fetch",
-    method: request.method ?? "GET",
-    url: request.url ?? "/",
-    ...extraFields,
-    cf: { httpProtocol: `HTTP/${request.httpVersion}` },
-    get headers() {
-      return (headers ??= visibleHeaders(request.headers, ip));
-    },
-    get allHeaders() {
-      return (allHeaders ??= visibleHeaders(request.headers, ip, () => false));
-    },
-  };
+  { status }: Pick<FetchEvent, "status"> = {},
+): FetchEvent => new RequestRecord(request, clientOf(request).ip, status);
+
+/**
+ * Collects the headers only when they are read, which is rare. A class, because V8 stores the accessors of an object
+ * literal in its old generation, again for each object.
+ */
+class RequestRecord implements FetchEvent {
+  readonly kind = "fetch";
+  readonly method: string;
+  readonly url: string;
+  readonly status?: number;
+  readonly cf: FetchEvent["cf"];
+  readonly #requestHeaders: IncomingMessage["headers"];
+  readonly #ip: string;
+  #headers: Record<string, string> | undefined;
+  #allHeaders: Record<string, string> | undefined;
+
+  constructor(request: IncomingMessage, ip: string, status: number | undefined) {
+    this.method = request.method ?? "GET";
+    this.url = request.url ?? "/";
+    if (status !== undefined) this.status = status;
+    this.cf = { httpProtocol: `HTTP/${request.httpVersion}` };
+    this.#requestHeaders = request.headers;
+    this.#ip = ip;
+  }
+
+  get headers(): Record<string, string> {
+    return (this.#headers ??= visibleHeaders(this.#requestHeaders, this.#ip));
+  }
+
+  get allHeaders(): Record<string, string> {
+    return (this.#allHeaders ??= visibleHeaders(this.#requestHeaders, this.#ip, () => false));
+  }
 }
 
 function visibleHeaders(

@@ -64,19 +64,19 @@ export function createBodies({ objects, small, maxBytes }: BodiesDeps): Bodies {
     const inspector = createBodyInspector();
     if (raw instanceof Uint8Array && raw.length <= smallBodyBytes) {
       inspector.look(raw);
-      return { facts: inspector.facts, small: raw };
+      return { facts: inspector.properties(), small: raw };
     }
     try {
       const pieces = inspector.passing(raw);
       const leadingPieces: Uint8Array[] = [];
       for (let size = 0; size <= smallBodyBytes;) {
         const next = await pieces.next();
-        if (next.done) return { facts: inspector.facts, small: Buffer.concat(leadingPieces) };
+        if (next.done) return { facts: inspector.properties(), small: Buffer.concat(leadingPieces) };
         leadingPieces.push(next.value);
         size += next.value.length;
       }
       await objects.put(keyOf(message), resumeBody(leadingPieces, pieces), { maxBytes });
-      return { facts: inspector.facts, small: undefined };
+      return { facts: inspector.properties(), small: undefined };
     } finally {
       // If the store fails before its first read, it does not close the source.
       closeStream(raw);

@@ -9,7 +9,7 @@ export interface BodyProperties {
   utf8Header: boolean;
 }
 
-/** Inspects a message while it is being read. `facts` are final at its end. */
+/** Inspects a message while it is being read. Its properties are final at its end. */
 export function createBodyInspector() {
   const bodyProperties: BodyProperties = { size: 0, eightBit: false, utf8Header: false };
   const scan = createHeaderEndFinder();
@@ -34,7 +34,7 @@ export function createBodyInspector() {
 
   return {
     look: inspectChunk,
-    get facts(): BodyProperties {
+    properties(): BodyProperties {
       return { ...bodyProperties, utf8Header: eightBitChunks.length > 0 && isUtf8(Buffer.concat(eightBitChunks)) };
     },
     async *passing(raw: Readable | Uint8Array): AsyncGenerator<Uint8Array> {
@@ -55,5 +55,5 @@ export function createBodyInspector() {
 export async function bodyPropertiesOf(raw: Readable | Uint8Array): Promise<BodyProperties> {
   const inspector = createBodyInspector();
   for await (const _chunk of inspector.passing(raw)) continue;
-  return inspector.facts;
+  return inspector.properties();
 }

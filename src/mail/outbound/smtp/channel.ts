@@ -21,11 +21,11 @@ export interface Channel {
   setSilence(ms: number): void;
   startTls(options: ConnectionOptions): Promise<void>;
   fail(err: Error): void;
-  /** The TLS socket; undefined for plain text. */
-  readonly secure: TLSSocket | undefined;
+  /** Returns the TLS socket; undefined for plain text. */
+  tlsSocket(): TLSSocket | undefined;
   /** True if the connection is open, and every command has its reply. */
-  readonly ready: boolean;
-  readonly failed: boolean;
+  isReady(): boolean;
+  hasFailed(): boolean;
 }
 
 const MAX_REPLY_BYTES = 64 * 1024;
@@ -53,7 +53,7 @@ export function createChannel(plainSocket: Socket): Channel {
       pendingReply = undefined;
       wake();
     }
-    if (reader.overflow) fail(new Error("the server sent a reply that is too long"));
+    if (reader.hasOverflowed()) fail(new Error("the server sent a reply that is too long"));
   }
 
   function fail(err: Error) {
@@ -88,7 +88,7 @@ export function createChannel(plainSocket: Socket): Channel {
 
   async function startTls(options: ConnectionOptions) {
     // Octets after the reply to STARTTLS were not protected by TLS (RFC 3207 4.2, CVE-2011-0411).
-    if (reader.buffered > 0) throw new Error("the server sent data after its reply to STARTTLS");
+    if (reader.bufferedOctets() > 0) throw new Error("the server sent data after its reply to STARTTLS");
     const idleTimeoutMs = socket.timeout ?? 0;
     plainSocket.off("data", receive).off("close", closed).off("timeout", onSilence).setTimeout(0);
     reader = createReplyReader(MAX_REPLY_BYTES);
@@ -122,14 +122,8 @@ export function createChannel(plainSocket: Socket): Channel {
     setSilence: (ms) => void socket.setTimeout(ms),
     startTls,
     fail,
-    get secure() {
-      return secureSocket;
-    },
-    get ready() {
-      return failure === undefined && outstandingReplies === 0;
-    },
-    get failed() {
-      return failure !== undefined;
-    },
+    tlsSocket: () => secureSocket,
+    isReady: () => failure === undefined && outstandingReplies === 0,
+    hasFailed: () => failure !== undefined,
   };
 }

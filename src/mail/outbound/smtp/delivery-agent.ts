@@ -169,7 +169,8 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
     to: EnvelopeRecipient[],
     signal: AbortSignal,
   ): Promise<RecipientResult[]> {
-    const { peer: host, tls, extensions, maxSize } = session;
+    const { peer: host, extensions, maxSize } = session;
+    const tls = session.tlsVersion();
     const results: RecipientResult[] = [];
     const notifySuccess = new Set(
       extensions.has("DSN") ? to.filter(({ notify }) => notify?.includes("SUCCESS")).map(({ rcpt }) => rcpt) : [],
@@ -226,7 +227,7 @@ export function createDeliveryAgent(options: DeliveryAgentOptions): DeliveryAgen
       );
       for (const one of answers) if (!retryRcpts.has(one.rcpt)) add(one.rcpt, one.outcome, one.reply);
       rest = [...group.filter((one) => retryRcpts.has(one.rcpt)), ...others];
-      if (rest.length > 0 && !session.usable)
+      if (rest.length > 0 && !session.isUsable())
         throw new PartialDeliveryError(
           results,
           new SessionFailure(reply(451, "4.4.2", `${host} closed the connection`)),

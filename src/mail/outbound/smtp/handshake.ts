@@ -50,9 +50,9 @@ export async function handshake(options: HandshakeOptions): Promise<Extensions> 
     } else if (level !== "opportunistic") throw createRefusal("STARTTLS was refused", startTlsReply, "ETLS");
     options.onTls(false);
   }
-  if (channel.secure !== undefined) options.verify();
+  if (channel.tlsSocket() !== undefined) options.verify();
   if (auth === undefined) return extensions;
-  if (channel.secure === undefined && level !== "none")
+  if (channel.tlsSocket() === undefined && level !== "none")
     throw new SessionFailure(reply(451, "4.7.5", `${peer}: a password is not sent over an unencrypted connection`));
   await authenticate(channel, auth, extensions.keywords.get("AUTH") ?? []);
   return extensions;

@@ -30,7 +30,7 @@ export function createPool(options: PoolOptions): Pool {
       clearTimeout(entry.timer);
       count--;
       if (idleSessions!.length === 0) idle.delete(key);
-      if (entry.session.usable) return entry.session;
+      if (entry.session.isUsable()) return entry.session;
       entry.session.destroy();
     }
     return undefined;
@@ -54,8 +54,9 @@ export function createPool(options: PoolOptions): Pool {
         : { session: await openSession(target, options, signal), reused: false };
     },
     release(session) {
-      if (!session.usable) return session.destroy();
-      if (closed || session.sent >= options.messagesPerConnection || count >= options.maxIdle) return session.quit();
+      if (!session.isUsable()) return session.destroy();
+      if (closed || session.sentCount() >= options.messagesPerConnection || count >= options.maxIdle)
+        return session.quit();
       const key = keyOf(session.target);
       const timer = setTimeout(() => retire(key, session), options.idleMs).unref();
       idle.set(key, [...(idle.get(key) ?? []), { session, timer }]);

@@ -39,19 +39,19 @@ export interface DeliverySession {
   readonly target: SessionTarget;
   /** For example, `mx1.example.com [192.0.2.1]:25`. */
   readonly peer: string;
-  /** For example, "TLSv1.3"; undefined for plain text. */
-  readonly tls: string | undefined;
-  /** Why the certificate is not valid for the host; undefined if it is valid, and for plain text. */
-  readonly certificateFailure: TlsFailure | undefined;
+  /** Returns, for example, "TLSv1.3"; undefined for plain text. */
+  tlsVersion(): string | undefined;
+  /** Returns why the certificate is not valid for the host; undefined if it is valid, and for plain text. */
+  certificateFailure(): TlsFailure | undefined;
   /** Our address on this connection. */
   readonly sendingIp: string | undefined;
   /** The keywords of the EHLO reply, in upper case. */
   readonly extensions: ReadonlySet<string>;
   /** Maximum message size in octets (RFC 1870); 0 if not announced. */
   readonly maxSize: number;
-  /** Number of messages sent on it. */
-  readonly sent: number;
-  readonly usable: boolean;
+  /** Returns the number of messages sent on it. */
+  sentCount(): number;
+  isUsable(): boolean;
   /**
    * Runs one transaction. Rejects with SessionFailure if the connection fails during it; replies received until then
    * are in `answers`.
@@ -102,7 +102,7 @@ export async function openSession(
         name,
         level: policy.level,
         implicitTls: target.implicitTls ?? false,
-        verify: () => policy.verify?.(target.host, openedChannel.secure!),
+        verify: () => policy.verify?.(target.host, openedChannel.tlsSocket()!),
         auth,
         tls: {
           rejectUnauthorized: policy.level === "verified" && policy.verify === undefined,
@@ -159,7 +159,7 @@ interface SessionDeps {
 
 function createSession({ channel, target, peer, timeouts, sendingIp, extensions }: SessionDeps): DeliverySession {
   const { keywords } = extensions;
-  let sentCount = 0;
+  let transactions = 0;
 
   const destroy = () => channel.fail(new Error("the connection was closed"));
 
@@ -259,36 +259,33 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
   ) {
     if (!isSendable(deliveryRequest.from)) return recipientReplies(to, new Map(), invalidAddress(deliveryRequest.from));
     const content = await openBody(deliveryRequest.body, peer);
-    sentCount++;
+    transactions++;
     channel.setSilence(timeouts.commandMs);
     try {
       const limits = { ms: timeouts.transactionMs, peer, signal };
       return await runBounded(channel, limits, () => transact(deliveryRequest, to, smtputf8, content));
     } finally {
       if (content instanceof Readable) content.on("error", () => {}).destroy();
-      if (channel.ready) channel.setSilence(timeouts.commandMs);
+      if (channel.isReady()) channel.setSilence(timeouts.commandMs);
     }
   }
 
   return {
     target,
     peer,
-    get tls() {
-      return channel.secure && (channel.secure.getProtocol() ?? "TLS");
+    tlsVersion() {
+      const socket = channel.tlsSocket();
+      return socket && (socket.getProtocol() ?? "TLS");
     },
-    get certificateFailure() {
-      const error: unknown = channel.secure?.authorizationError;
+    certificateFailure() {
+      const error: unknown = channel.tlsSocket()?.authorizationError;
       return error ? tlsFailureOf({ code: String(error), message: String(error) }) : undefined;
     },
     sendingIp,
     extensions: new Set(keywords.keys()),
     maxSize: Number(keywords.get("SIZE")?.[0] ?? 0) || 0,
-    get sent() {
-      return sentCount;
-    },
-    get usable() {
-      return channel.ready;
-    },
+    sentCount: () => transactions,
+    isUsable: channel.isReady,
     async send(deliveryRequest, to, { smtputf8 }, signal) {
       try {
         return await send(deliveryRequest, to, smtputf8, signal);
@@ -298,7 +295,7 @@ function createSession({ channel, target, peer, timeouts, sendingIp, extensions 
       }
     },
     quit() {
-      if (!channel.ready) return destroy();
+      if (!channel.isReady()) return destroy();
       setTimeout(destroy, QUIT_TIMEOUT_MS).unref();
       channel.command("QUIT").then(destroy, () => {});
     },

@@ -53,7 +53,7 @@ export function createSessionResults(results: TlsResults | undefined): SessionRe
 
 /** A policy in mode "testing" is evaluated only here, because it stops no mail. */
 function failureOf({ type, mx }: ReportedPolicy, host: string, session: DeliverySession): TlsFailure | undefined {
-  if (session.tls === undefined) return { type: "starttls-not-supported" };
+  if (session.tlsVersion() === undefined) return { type: "starttls-not-supported" };
   if (type !== "sts") return undefined;
-  return allowsHost({ level: "verified", mx }, host) ? session.certificateFailure : WRONG_HOST;
+  return allowsHost({ level: "verified", mx }, host) ? session.certificateFailure() : WRONG_HOST;
 }

@@ -144,7 +144,7 @@ async function writeStream(
   let usedBytes = 0;
   for await (const chunk of body) {
     digester.update(chunk);
-    if (digester.size > maxBytes) throw storeErrors.tooLarge({ maxBytes });
+    if (digester.size() > maxBytes) throw storeErrors.tooLarge({ maxBytes });
     if (usedBytes + chunk.length > GATHER_BYTES) {
       await write(gatherBuffer.subarray(0, usedBytes));
       usedBytes = 0;

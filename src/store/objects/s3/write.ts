@@ -149,7 +149,7 @@ async function writeStream(
   try {
     for await (const chunk of body) {
       digester.update(chunk);
-      if (digester.size > maxBytes) throw storeErrors.tooLarge({ maxBytes });
+      if (digester.size() > maxBytes) throw storeErrors.tooLarge({ maxBytes });
       for (let at = 0; at < chunk.length;) {
         // A full part is sent only when more data arrives, so that an object of exactly one part needs a single
         // request.

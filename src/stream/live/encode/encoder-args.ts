@@ -1,4 +1,5 @@
 import { deviceOptions, hardwareOptions, type H264Encoder, inputFilters, SOFTWARE_ENCODER } from "../../media/index.ts";
+import { MATROSKA_INPUT } from "../matroska-input.ts";
 import { LIVE_AUDIO_BITRATE, LIVE_AUDIO_RATE, type Rung } from "./plan.ts";
 import { VIDEO_TIMESCALE } from "./picture-fragments.ts";
 
@@ -25,19 +26,7 @@ export function encoderArgs({
 }): string[] {
   return [
     ...deviceOptions(h264),
-    // No probing: the header is complete. Without these options, the first frame is output after a second; nobuffer
-    // would lose the first frames.
-    "-analyzeduration",
-    "0",
-    "-probesize",
-    "32",
-    "-fpsprobesize",
-    "0",
-    "-copyts",
-    "-f",
-    "matroska",
-    "-i",
-    "pipe:0",
+    ...MATROSKA_INPUT,
     ...(rungs.length > 0 ? ["-filter_complex", graph(rungs, h264)] : []),
     ...rungs.flatMap((rung, i) => rungArgs(rung, i, keyFrames, h264)),
     ...(audio ? audioArgs(video ? 1 : 0, rungs.length) : []),

@@ -13,6 +13,7 @@ import { createTsDemuxer, readOpus, type TsUnit } from "../../../protocol/mpegts
 import { OPUS_RATE } from "../../../protocol/rtp/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { MediaTools } from "../../media/index.ts";
+import { MATROSKA_INPUT } from "../matroska-input.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 
 /** Transcodes a broadcast for browsers that cannot play its codecs. */
@@ -96,20 +97,7 @@ export function createTranscoder({
       );
       let isOpen = true;
       const media = tools.live({
-        args: [
-          "-analyzeduration",
-          "0",
-          "-probesize",
-          "32",
-          "-fpsprobesize",
-          "0",
-          "-copyts",
-          "-f",
-          "matroska",
-          "-i",
-          "pipe:0",
-          ...inputs.flatMap(({ kind }, i) => output(kind, i)),
-        ],
+        args: [...MATROSKA_INPUT, ...inputs.flatMap(({ kind }, i) => output(kind, i))],
         outputs: readers,
         urgency: "urgent",
         inputBytes: MAX_WAITING_BYTES,

@@ -33,12 +33,12 @@ const bareServer = join(import.meta.dirname, "api-read", "bare.ts");
  * expression in its place, the ratio of uncached pages rose from 0.15 to 0.21 (one run of five rounds each; other ratios
  * varied by 20 %).
  *
- * CPU time of an uncached read, interleaved runs of 8 s on an idle machine: a record 201 to 222, then 171 us; a page 366 to
- * 400, then 325 to 350 us, since the objects of a request have no accessors of their own. V8 stored those in its old
- * generation, where they kept the request: collections of the young generation took 10 to 14 ms each, and now 1 ms. ASCII
- * responses written as Latin-1, for which Node reserves less memory, and a format of times that remembers the date: a page
- * now takes 270 to 310 us. Top five of its profile: the write to the socket 26 %, SQLite 25 %, times 8 % (before the last
- * change), parsing the query 5 %, the hash of the token 2 %.
+ * CPU time of uncached reads, in interleaved runs of 8 s on an idle machine. Without accessors in the objects of a request,
+ * a record takes 171 instead of 201 to 222 us, and a page 325 to 350 instead of 366 to 400 us: V8 allocated the accessors in
+ * its old generation, where they kept the request alive, and a collection of the young generation took 10 to 14 ms instead
+ * of 1 ms. With ASCII responses written as Latin-1 and a time format that caches the date, a page takes 270 to 310 us. Top
+ * five of its profile: the write to the socket 26 %, SQLite 25 %, formatting times 8 % (before it cached the date), parsing
+ * the query 5 %, the hash of the token 2 %.
  */
 const bench: Bench = {
   name: "api-read",

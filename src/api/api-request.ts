@@ -21,7 +21,7 @@ export interface ApiRequest {
 
 export const requestOf = (context: HonoContext): ApiRequest => new HonoRequest(context);
 
-/** A class, because V8 stores the accessors of an object literal in its old generation, again for each object. */
+/** A class: for each object literal with accessors, V8 allocates new ones in the old generation. */
 class HonoRequest implements ApiRequest {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;

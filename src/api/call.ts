@@ -22,7 +22,7 @@ export async function createCall(request: ApiRequest, deps: CallDeps): Promise<C
   return call;
 }
 
-/** A class, because V8 stores the accessors of an object literal in its old generation, again for each object. */
+/** A class: for each object literal with accessors, V8 allocates new ones in the old generation. */
 class OperationCall implements Call {
   readonly id: string;
   readonly params: Record<string, string>;

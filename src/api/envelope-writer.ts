@@ -58,7 +58,8 @@ export function writeEnvelope(
   if (outgoing.req.headers.origin !== undefined) headers.push(...CORS_LIST);
   for (const name in extraHeaders) headers.push(name, extraHeaders[name]!);
   outgoing.writeHead(status, headers);
-  // ASCII: Node reserves three octets per character for UTF-8, and writes more than 16 KiB asynchronously.
+  // ASCII is written as Latin-1: for UTF-8, Node reserves three bytes per character, and writes more than 16 KiB in two
+  // steps.
   outgoing.end(text, octets === text.length ? "latin1" : "utf8");
 }
 

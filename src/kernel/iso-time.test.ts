@@ -5,7 +5,7 @@ import { createIsoFormat } from "./iso-time.ts";
 
 const MAX_TIME = 8_640_000_000_000_000;
 
-test("formats every time like toISOString()", () => {
+test("formats timestamps exactly as toISOString() does", () => {
   const iso = createIsoFormat();
   const anyTime = fc.oneof(
     fc.integer({ min: -MAX_TIME, max: MAX_TIME }),

@@ -5,8 +5,8 @@ const TWO_DIGITS = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, "0
 const THREE_DIGITS = Array.from({ length: 1000 }, (_, n) => String(n).padStart(3, "0"));
 
 /**
- * Returns a function that formats milliseconds since the epoch like `Date.prototype.toISOString()`, and remembers the
- * last date: in a list of records, toISOString() takes as long as half of the query. Throws RangeError for an invalid
+ * Returns a function that formats milliseconds since the epoch like `Date.prototype.toISOString()`, and caches the
+ * last date: for a list of records, toISOString() takes a third of the time of the query. Throws RangeError for an invalid
  * time.
  */
 export function createIsoFormat(): (ms: number) => string {

@@ -14,10 +14,10 @@ test("a migration only adds to the schema, or declares which older versions it i
   }
 });
 
-test("a migration comes after the one that older versions must have in order to stay compatible", () => {
+test("a migration comes after the one that its `olderVersions` names", () => {
   const earlier = new Set<string>();
   for (const { name, olderVersions } of migrations) {
-    if (typeof olderVersions === "object") assert.ok(earlier.has(olderVersions.knowing), name);
+    if (typeof olderVersions === "object") assert.ok(earlier.has(olderVersions.since), name);
     earlier.add(name);
   }
 });

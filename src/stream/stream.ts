@@ -41,7 +41,7 @@ import { createThumbnails } from "./thumbnails/index.ts";
 import { createPlaybackTokens } from "./tokens/index.ts";
 import { createUploads } from "./uploads/index.ts";
 import { createStreamUrls, createVideos, VIDEO_CHANGED } from "./videos/index.ts";
-import { createUploadSegmentLength, createViewedMinutes, firstLength } from "./viewed/index.ts";
+import { createUploadSegmentDuration, createViewedMinutes, firstKnownDuration } from "./viewed/index.ts";
 import { createWatermarks } from "./watermarks/index.ts";
 import { createWebhooks } from "./webhooks/index.ts";
 
@@ -284,7 +284,7 @@ export function createStream(
       (route) =>
         viewedMinutes.watch(
           route,
-          firstLength(live.playback.length, createUploadSegmentLength(source)),
+          firstKnownDuration(live.playback.segmentDuration, createUploadSegmentDuration(source)),
           audience.onSegment,
         ),
       live.watch,

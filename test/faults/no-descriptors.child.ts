@@ -30,7 +30,7 @@ const live = await become(
   }).done,
 );
 const { promise: lost, resolve: onLost } = Promise.withResolvers<string>();
-const host = startDatabaseProcess({ directory: "/tmp", limits: d1Limits, onLost });
-const answered = await become(host.request({ op: "close", file: "x" }));
-await host.ended;
+const databaseProcess = startDatabaseProcess({ directory: "/tmp", limits: d1Limits, onLost });
+const answered = await become(databaseProcess.request({ op: "close", file: "x" }));
+await databaseProcess.ended;
 process.stdout.write(JSON.stringify({ run, live, answered, lost: await lost }));

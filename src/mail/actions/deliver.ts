@@ -36,7 +36,7 @@ interface DeliverDeps {
   log: Log;
 }
 
-/** Delivers a message to one recipient. `onlyRecipients` limits the destinations of a forward. Never rejects. */
+/** Delivers a message to one recipient. `onlyRecipients` limits the destinations of a forward. The promise never rejects. */
 type Deliver = (
   delivery: Delivery,
   rcpt: string,

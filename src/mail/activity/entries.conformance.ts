@@ -360,7 +360,7 @@ export function entriesConformance(engine: TestEngine): void {
       );
     });
 
-    test("assign a step that names only the destination of a copy to the original recipient", async (t) => {
+    test("attribute a step to the original recipient if it names only the destination of a copy", async (t) => {
       const { activity, recordStep } = await openActivity(t, engine);
       recordStep("m1", "received", { from: "a@there.example", to: ["x@here.example", "y@here.example"] });
       recordStep("m1", "matched", { kind: "forward", to: ["me@else.example"] }, { rcpt: "y@here.example" });

@@ -12,7 +12,7 @@ export interface ChunkReader {
   /** Returns the number of octets missing from the current chunk. */
   missingOctets(): number;
   /** Returns the first bare CR or LF. `end` detects a CR at the end of a message. */
-  stray(): "CR" | "LF" | undefined;
+  bareCrOrLf(): "CR" | "LF" | undefined;
 }
 
 const CR = 0x0d;
@@ -59,6 +59,6 @@ export function createBdatReader(): ChunkReader {
       return atLineStart ? CRLF.subarray(2) : CRLF;
     },
     missingOctets: () => missingOctets,
-    stray: () => stray,
+    bareCrOrLf: () => stray,
   };
 }

@@ -76,7 +76,7 @@ test("sends a message however it is split, and a reader receives it unchanged", 
       const reader = createDataReader();
       const { content, rest } = reader.push(Buffer.from(wire, "latin1"));
       assert.equal(rest?.length, 0);
-      assert.notEqual(reader.stray(), "LF");
+      assert.notEqual(reader.bareCrOrLf(), "LF");
       const complete = message.replace(/(?<!\r)\n/g, "\r\n");
       assert.equal(
         content.toString("latin1"),

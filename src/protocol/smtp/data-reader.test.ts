@@ -20,7 +20,7 @@ function read(wire: string, cuts: number[] = []) {
     content += read.content.toString("latin1");
     rest = read.rest?.toString("latin1");
   }
-  return { content, rest, stray: reader.stray() };
+  return { content, rest, stray: reader.bareCrOrLf() };
 }
 
 test("DATA ends at CRLF.CRLF, and the octets after it are returned", () => {

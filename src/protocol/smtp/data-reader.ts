@@ -12,7 +12,7 @@ export interface DataReader {
    */
   push(chunk: Buffer): { content: Buffer; rest?: Buffer };
   /** Returns the first bare CR or LF. */
-  stray(): "CR" | "LF" | undefined;
+  bareCrOrLf(): "CR" | "LF" | undefined;
 }
 
 const CR = 0x0d;
@@ -93,6 +93,6 @@ export function createDataReader(): DataReader {
 
   return {
     push,
-    stray: () => stray,
+    bareCrOrLf: () => stray,
   };
 }

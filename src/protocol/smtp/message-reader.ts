@@ -41,7 +41,7 @@ export function createMessageReader(maxSize: number): MessageReader {
   /** Returns the content, unless it must be dropped. */
   function filterContent(content: Buffer): Buffer {
     size += content.length;
-    return source?.reader.stray() !== undefined || size > maxSize ? EMPTY : content;
+    return source?.reader.bareCrOrLf() !== undefined || size > maxSize ? EMPTY : content;
   }
 
   return {
@@ -76,7 +76,7 @@ export function createMessageReader(maxSize: number): MessageReader {
       }
       if (source?.kind === "chunks" && !source.last) return { kind: "chunk", octets: source.octets };
       const lineEnd = filterContent(source?.kind === "chunks" && size > 0 ? source.reader.end() : EMPTY);
-      return { kind: "message", lineEnd, stray: source?.reader.stray(), oversized: size > maxSize };
+      return { kind: "message", lineEnd, stray: source?.reader.bareCrOrLf(), oversized: size > maxSize };
     },
     reset() {
       source = undefined;

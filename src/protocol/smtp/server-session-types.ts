@@ -104,7 +104,7 @@ export interface ServerSession {
   /** Returns the argument of EHLO or HELO, in lower case. */
   heloName(): string;
   tlsCipher(): string | undefined;
-  /** Returns the protocol for the Received field (RFC 3848, RFC 6531 4.3): "ESMTPS". */
+  /** Returns the protocol for the Received field (RFC 3848, RFC 6531 4.3), for example "ESMTPS". */
   protocolName(): string;
   currentTransaction(): Transaction | undefined;
 }

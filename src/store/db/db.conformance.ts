@@ -317,8 +317,8 @@ export function dbConformance(engine: TestEngine): void {
       });
       const cases: [Migration, accepted: boolean][] = [
         [newer("added"), true],
-        [newer("unused", { knowing: "test-001-things" }), true],
-        [newer("too-early", { knowing: "test-added" }), false],
+        [newer("unused", { since: "test-001-things" }), true],
+        [newer("too-early", { since: "test-added" }), false],
         [newer("restrictive", "none"), false],
       ];
       for (const [migration, accepted] of cases) {

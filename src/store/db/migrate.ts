@@ -86,7 +86,7 @@ function applyPending(db: Db, migrations: readonly Migration[]): Promise<string[
             pending.has(migration.name),
           )) {
             await up(tx, columnTypes[db.dialect]);
-            const marks = typeof olderVersions === "string" ? olderVersions : olderVersions.knowing;
+            const marks = typeof olderVersions === "string" ? olderVersions : olderVersions.since;
             await tx
               .insertInto("schema_migrations")
               .values({ name, applied_at: Date.now(), older_versions: marks })

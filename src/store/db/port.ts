@@ -45,10 +45,10 @@ export interface Migration {
   name: string;
   /**
    * Older versions of the program that work with the resulting schema. Default `any`, for a migration that only adds
-   * tables, indexes, and columns that may be omitted. `{ knowing }`: versions that include this earlier migration, and
+   * tables, indexes, and columns that may be omitted. `{ since }`: versions that include this earlier migration, and
    * no longer use what this one removes. `none`: all processes must be stopped for the upgrade.
    */
-  olderVersions?: "any" | "none" | { knowing: string };
+  olderVersions?: "any" | "none" | { since: string };
   // The only untyped schema: a migration runs on the schema that its predecessors created.
   // oxlint-disable-next-line no-explicit-any
   up(db: Kysely<any>, types: ColumnTypes): Promise<void>;

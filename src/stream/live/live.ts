@@ -19,7 +19,7 @@ import type { MediaTools } from "../media/index.ts";
 import type { PlaybackOverride, TextTracks } from "../playback/index.ts";
 import type { Probe } from "../probe/index.ts";
 import type { VideosModule } from "../videos/index.ts";
-import type { SegmentLength } from "../viewed/index.ts";
+import type { SegmentDuration } from "../viewed/index.ts";
 import type { Webhooks } from "../webhooks/index.ts";
 import { createLiveAddresses, type LiveAddressesModule } from "./addresses/addresses.ts";
 import { createOnAirAccess } from "./addresses/on-air.ts";
@@ -96,7 +96,7 @@ interface Live {
   /** Resolves the uid of an input to a video. */
   addresses: LiveAddressesModule;
   /** Takes precedence over the playback of uploaded videos. */
-  playback: PlaybackOverride & { length: SegmentLength };
+  playback: PlaybackOverride & { segmentDuration: SegmentDuration };
   /** Wraps the thumbnail routes: thumbnails of broadcasts are rendered from the broadcast. */
   thumbnails: LiveThumbnails["wrap"];
   /** Counts the clients that play a broadcast over HLS or DASH. */

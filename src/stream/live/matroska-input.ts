@@ -1,6 +1,6 @@
 /**
- * Arguments of ffmpeg for packets of a broadcast: Matroska on standard input. No probing, because the header is complete;
- * otherwise the first frame is output after a second. `nobuffer` instead would lose the first frames.
+ * Arguments of ffmpeg for packets of a broadcast: Matroska on standard input. The header is complete, and probing would
+ * delay the first frame by a second. `nobuffer` would lose the first frames.
  */
 export const MATROSKA_INPUT: readonly string[] = [
   "-analyzeduration",

@@ -1,2 +1,2 @@
-export { chunksMigrations } from "./chunks.ts";
+export { chunksMigrations } from "./chunks-table.ts";
 export { createProcessing } from "./processing.ts";

@@ -13,7 +13,7 @@ import { createProbe } from "../probe/probe.ts";
 import type { Video } from "../videos/video.ts";
 import { createVideos, type VideosDeps } from "../videos/videos.ts";
 import { TEST_STREAM_SETTINGS, videosTestMigrations } from "../videos/videos.testing.ts";
-import { chunksMigrations } from "./chunks.ts";
+import { chunksMigrations } from "./chunks-table.ts";
 import { createProcessing, type ProcessingDeps } from "./processing.ts";
 
 const ACCOUNT = "a".repeat(32);

@@ -6,7 +6,8 @@ import { firstRung, MAIN_AUDIO, type MediaModel } from "../model.ts";
 import type { SourceRung } from "../playback/index.ts";
 import { mezzaninePrefix, type Probe } from "../probe/index.ts";
 import { exceedsLimit, PROCESS_JOB, FINAL_STATES, type Video, type Videos } from "../videos/index.ts";
-import { allWork, chunkCount, chunkPriority, chunkSegments, chunkWork, createCheckpoints } from "./chunks.ts";
+import { createCheckpoints } from "./chunks-table.ts";
+import { allWork, chunkCount, chunkPriority, chunkSegments, chunkWork } from "./chunks.ts";
 import { classifyFailure } from "./failure.ts";
 
 export interface ProcessingDeps {

@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
 import type { DeliveryContext } from "../delivery/route.ts";
 import { testModel, testVideo } from "../videos/videos.testing.ts";
-import { createUploadSegmentLength } from "./length.ts";
+import { createUploadSegmentDuration } from "./segment-duration.ts";
 import { createViewedMinutes } from "./viewed.ts";
 import { viewedMigrations } from "./viewed-table.ts";
 
@@ -82,7 +82,7 @@ export function viewedConformance(engine: TestEngine): void {
     const { viewed } = await open(t, engine);
     const silent = testModel(10);
     const { video: _, ...soundOnly } = silent;
-    const length = createUploadSegmentLength({
+    const length = createUploadSegmentDuration({
       of: async () => ({ video: { segments: [{ start: 0, duration: 2.5 }] } as never }),
     });
     const models = { video: silent, sound: { ...soundOnly, ladder: [] } };

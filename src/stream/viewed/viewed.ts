@@ -1,7 +1,7 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { DeliveryRoute, DeliveryContext } from "../delivery/index.ts";
-import type { SegmentLength } from "./length.ts";
+import type { SegmentDuration } from "./segment-duration.ts";
 import { startOfPeriod, nextPeriodStart, type Period } from "./periods.ts";
 import { createViewedTable, type ViewedHour } from "./viewed-table.ts";
 
@@ -13,7 +13,7 @@ export interface ViewedMinutes {
    */
   watch(
     route: DeliveryRoute,
-    length: SegmentLength,
+    duration: SegmentDuration,
     onSegment?: (viewing: DeliveryContext, seconds: number) => void,
   ): DeliveryRoute;
   record(account: string, seconds: number): void;
@@ -81,7 +81,7 @@ export function createViewedMinutes({
   return {
     record,
     flush,
-    watch: (route, length, onSegment) =>
+    watch: (route, duration, onSegment) =>
       route.path !== "segments/{rendition}/{file}"
         ? route
         : {
@@ -89,7 +89,7 @@ export function createViewedMinutes({
             async handle(viewing) {
               await route.handle(viewing);
               if (viewing.request.method !== "GET" || viewing.response.statusCode !== 200) return;
-              const seconds = await length(viewing);
+              const seconds = await duration(viewing);
               if (seconds === undefined || seconds <= 0) return;
               record(viewing.video.account, seconds);
               onSegment?.(viewing, seconds);

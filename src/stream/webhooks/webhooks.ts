@@ -40,7 +40,7 @@ const MAX_UNQUEUED_MS = 60_000;
 const GIVE_UP_AFTER_MS = 3 * 86_400_000;
 const BATCH = 500;
 /**
- * Waiting deliveries of an endpoint. From `from` on, new ones get a lower priority; above `to`, it does not fall further.
+ * Waiting deliveries of an endpoint: between `from` and `to`, the priority of new ones falls as the queue grows.
  */
 const QUEUE_LENGTH = { from: 4, to: 1024 };
 const MAX_LIVE_INPUTS = 1000;

@@ -30,8 +30,8 @@ export const fetchEvent = (
 ): FetchEvent => new RequestRecord(request, clientOf(request).ip, status);
 
 /**
- * Collects the headers only when they are read, which is rare. A class, because V8 stores the accessors of an object
- * literal in its old generation, again for each object.
+ * Collects the headers only when they are read, which is rare. A class: for each object literal with accessors, V8
+ * allocates new ones in the old generation.
  */
 class RequestRecord implements FetchEvent {
   readonly kind = "fetch";

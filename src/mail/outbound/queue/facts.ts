@@ -9,7 +9,7 @@ export interface BodyProperties {
   utf8Header: boolean;
 }
 
-/** Inspects a message while it is being read. Its properties are final at its end. */
+/** Inspects a message while it is being read. `properties()` is final once the whole message has been read. */
 export function createBodyInspector() {
   const bodyProperties: BodyProperties = { size: 0, eightBit: false, utf8Header: false };
   const scan = createHeaderEndFinder();

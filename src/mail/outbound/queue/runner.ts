@@ -98,7 +98,7 @@ export function startRunner(deps: RunnerDeps): Runner {
   }
 
   /**
-   * Starts one more lane for each destination with due messages. A lane that claims a full batch requests another one.
+   * Starts one more lane for each destination with due messages. A lane that claims a full batch requests another lane.
    */
   function startLanes() {
     for (const destination of candidates) {

@@ -21,7 +21,7 @@ export interface Channel {
   setSilence(ms: number): void;
   startTls(options: ConnectionOptions): Promise<void>;
   fail(err: Error): void;
-  /** Returns the TLS socket; undefined for plain text. */
+  /** Returns the TLS socket; undefined on an unencrypted connection. */
   tlsSocket(): TLSSocket | undefined;
   /** True if the connection is open, and every command has its reply. */
   isReady(): boolean;

@@ -39,9 +39,9 @@ export interface DeliverySession {
   readonly target: SessionTarget;
   /** For example, `mx1.example.com [192.0.2.1]:25`. */
   readonly peer: string;
-  /** Returns, for example, "TLSv1.3"; undefined for plain text. */
+  /** Returns, for example, "TLSv1.3"; undefined on an unencrypted connection. */
   tlsVersion(): string | undefined;
-  /** Returns why the certificate is not valid for the host; undefined if it is valid, and for plain text. */
+  /** Returns why the certificate is not valid for the host; undefined if it is valid, or the connection unencrypted. */
   certificateFailure(): TlsFailure | undefined;
   /** Our address on this connection. */
   readonly sendingIp: string | undefined;

@@ -2,13 +2,13 @@ import type { DeliveryRoute, DeliveryContext } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
 import { createHotSegments, type TextTracks } from "../../playback/index.ts";
 import { notPlayableError, type Video } from "../../videos/index.ts";
-import type { SegmentLength } from "../../viewed/index.ts";
+import type { SegmentDuration } from "../../viewed/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { createLiveManifests } from "./manifests.ts";
 import type { LivePackagesModule } from "./packages.ts";
 import { createLiveSegmentHandler, type SendableSegment } from "./pieces.ts";
 import { createLiveSources } from "./sources.ts";
-import { createLiveLength } from "./watched.ts";
+import { createLiveSegmentDuration } from "./watched.ts";
 
 interface LivePlaybackDeps {
   packages: Pick<LivePackagesModule, "of">;
@@ -44,7 +44,7 @@ interface LivePlayback {
   /** Puts these routes before those for uploaded videos, in one list. */
   overrideRoutes(routes: readonly DeliveryRoute[]): DeliveryRoute[];
   /** Undefined for videos that are not live. */
-  length: SegmentLength;
+  segmentDuration: SegmentDuration;
 }
 
 const CLIP_PATH = "manifest/clip.m3u8";
@@ -106,7 +106,7 @@ export function createLivePlayback({
   return {
     routes,
     handles: isHandled,
-    length: createLiveLength(sources),
+    segmentDuration: createLiveSegmentDuration(sources),
     overrideRoutes(otherRoutes) {
       const paths = new Set(routes.map(({ path }) => path));
       const mergedRoutes = routes.map((liveRoute): DeliveryRoute => {

@@ -4,7 +4,7 @@ import type { LiveFragment } from "../fragments.ts";
 export interface TrackSegment {
   readonly n: number;
   readonly run: { id: string; started: number };
-  /** Decode time of the first video frame, also for audio, in seconds on the run timeline. */
+  /** Decode time of the first video frame of this segment, in audio tracks too: seconds on the timeline of the run. */
   readonly start: number;
   /** Presentation time of the first sample. Undefined before the first sample. */
   presentationStart?: number;

@@ -7,11 +7,11 @@ import { feed, liveVideo, liveWorld } from "./playback.testing.ts";
 test("counts a video segment or part by its duration; audio counts only without video", async (t) => {
   const {
     broadcast,
-    playback: { length },
+    playback: { segmentDuration },
   } = await liveWorld(t);
   feed(broadcast.run(runOf(1)), 9);
   const seconds = (rendition: string, file: string, video = liveVideo()) =>
-    length({ video, params: { rendition, file } });
+    segmentDuration({ video, params: { rendition, file } });
   const { segments } = broadcast.timeline();
   assert.deepEqual(
     await Promise.all(segments.map(({ n }) => seconds("90p", `${n}.m4s`))),
@@ -34,6 +34,7 @@ test("counts a video segment or part by its duration; audio counts only without 
   const sink = alone.broadcast.run(runOf(1, { renditions: [AUDIO_RENDITION] }));
   feed(sink, 9, { renditions: [AUDIO_RENDITION] });
   assert.ok(
-    (await alone.playback.length({ video: liveVideo(), params: { rendition: "audio", file: "1.m4s" } }))! > 1.9,
+    (await alone.playback.segmentDuration({ video: liveVideo(), params: { rendition: "audio", file: "1.m4s" } }))! >
+      1.9,
   );
 });

@@ -1,12 +1,12 @@
-import type { SegmentLength } from "../../viewed/index.ts";
+import type { SegmentDuration } from "../../viewed/index.ts";
 import { parseSegmentFile } from "./pieces.ts";
 import type { LiveSources } from "./sources.ts";
 
 /**
- * Lengths for broadcasts and their recordings: video segments and parts, or audio ones if they have no video. Undefined
+ * Durations for broadcasts and their recordings: video segments and parts, or audio ones if they have no video. Undefined
  * for other videos.
  */
-export function createLiveLength(sources: LiveSources): SegmentLength {
+export function createLiveSegmentDuration(sources: LiveSources): SegmentDuration {
   return async ({ video, params: { rendition = "", file = "" } }) => {
     const source = await sources.of(video);
     if (source === undefined) return undefined;

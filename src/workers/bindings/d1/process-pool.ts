@@ -7,7 +7,7 @@ import type { D1Limits } from "./limits.ts";
 interface ProcessPool {
   /**
    * Requests of one file run in order of arrival. Rejects with an error of `d1Errors`, or the reason of `signal`; after
-   * such an error no part of the request is in the file, except possibly after `reset`.
+   * such an error, no change of the request has been applied, except possibly after `reset`.
    */
   run(file: string, options: Record<string, unknown>, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
   /**

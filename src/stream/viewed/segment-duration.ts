@@ -6,24 +6,24 @@ import { SOURCE_AUDIO, type SourceRung } from "../playback/index.ts";
  * Seconds of video in the response to a segment request: 0 if not counted, undefined if this function does not know the
  * segment.
  */
-export type SegmentLength = (viewing: Pick<DeliveryContext, "video" | "params">) => Promise<number | undefined>;
+export type SegmentDuration = (viewing: Pick<DeliveryContext, "video" | "params">) => Promise<number | undefined>;
 
-/** Combines several length functions: returns the first known length. */
-export const firstLength =
-  (...lengths: SegmentLength[]): SegmentLength =>
+/** Combines several functions: returns the first known duration. */
+export const firstKnownDuration =
+  (...durations: SegmentDuration[]): SegmentDuration =>
   async (viewing) => {
-    for (const length of lengths) {
-      const seconds = await length(viewing);
+    for (const duration of durations) {
+      const seconds = await duration(viewing);
       if (seconds !== undefined) return seconds;
     }
     return undefined;
   };
 
 /**
- * Creates the length function for uploaded videos. Only video segments count; audio counts only in audio-only videos.
+ * Creates the function for uploaded videos. Only video segments count; audio counts only in audio-only videos.
  * `source` knows the durations of segments cut from uploaded files.
  */
-export function createUploadSegmentLength(source?: Pick<SourceRung, "of">): SegmentLength {
+export function createUploadSegmentDuration(source?: Pick<SourceRung, "of">): SegmentDuration {
   return async ({ video, params }) => {
     const { model } = video;
     const [rendition, number] = [params["rendition"]!, numberOf(params["file"])];

@@ -36,7 +36,7 @@ const bareServer = join(import.meta.dirname, "api-read", "bare.ts");
  * CPU time of uncached reads, in interleaved runs of 8 s on an idle machine. Without accessors in the objects of a request,
  * a record takes 171 instead of 201 to 222 us, and a page 325 to 350 instead of 366 to 400 us: V8 allocated the accessors in
  * its old generation, where they kept the request alive, and a collection of the young generation took 10 to 14 ms instead
- * of 1 ms. With ASCII responses written as Latin-1 and a time format that caches the date, a page takes 270 to 310 us. Top
+ * of 1 ms. With ASCII responses written as Latin-1 and a time format that caches the date, a page takes 270 to 340 us. Top
  * five of its profile: the write to the socket 26 %, SQLite 25 %, formatting times 8 % (before it cached the date), parsing
  * the query 5 %, the hash of the token 2 %.
  */

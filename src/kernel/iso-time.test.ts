@@ -24,6 +24,7 @@ test("formats timestamps exactly as toISOString() does", () => {
 
 test("throws a RangeError for an invalid time", () => {
   const iso = createIsoFormat();
+  assert.equal(iso(MAX_TIME), new Date(MAX_TIME).toISOString());
   for (const ms of [NaN, Infinity, MAX_TIME + 1]) assert.throws(() => iso(ms), RangeError);
   assert.equal(iso(0), "1970-01-01T00:00:00.000Z");
 });

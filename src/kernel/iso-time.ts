@@ -1,4 +1,6 @@
 const DAY_MS = 86_400_000;
+/** The last valid time (ECMA-262 21.4.1.1). */
+const MAX_TIME_MS = 100_000_000 * DAY_MS;
 /** Length of "hh:mm:ss.mmmZ". */
 const TIME_LENGTH = 13;
 const TWO_DIGITS = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, "0"));
@@ -15,7 +17,7 @@ export function createIsoFormat(): (ms: number) => string {
   return (ms) => {
     const whole = Math.trunc(ms);
     const currentDay = Math.floor(whole / DAY_MS);
-    if (currentDay !== day) {
+    if (currentDay !== day || whole > MAX_TIME_MS) {
       date = new Date(ms).toISOString().slice(0, -TIME_LENGTH);
       day = currentDay;
     }

@@ -4,12 +4,10 @@ import type { Browser, Page } from "playwright-core";
 import { openBrowser, openPage, withoutChromium } from "../../../test/support/browser.ts";
 import { needsFfmpeg } from "../../../test/support/media.ts";
 import type { Video } from "../videos/video.ts";
-import { createFakeBroadcasts, type FakeBroadcasts } from "./live.testing.ts";
+import { createFakeBroadcasts, type FakeBroadcasts, SEGMENT_S } from "./live.testing.ts";
 import { type StaticDelivery, someVideo, startStaticDelivery, until } from "./player.testing.ts";
 
 const skip = withoutChromium() || needsFfmpeg.skip;
-/** Duration of a segment of a broadcast from `createFakeBroadcasts()`. */
-const SEGMENT_S = 2;
 
 // Most of the time is spent waiting.
 describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
@@ -186,7 +184,7 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await showsText(page, "This video does not exist");
   });
 
-  test("continues after parts that are no longer available", async (t) => {
+  test("continues after the server has deleted low-latency parts", async (t) => {
     const { uid: id } = newInput().runs(8);
     const { page } = await openVideo(t, id, "muted=true&autoplay=true");
     await plays(page);

@@ -28,6 +28,8 @@ export interface FakeBroadcast {
 const LENGTH_S = 60;
 const PART_S = 0.5;
 const PARTS = 4;
+/** Duration of a segment in seconds. */
+export const SEGMENT_S = PART_S * PARTS;
 /** Segments in a playlist without DVR. */
 const WINDOW = 6;
 const HLS = "application/vnd.apple.mpegurl";
